@@ -1,0 +1,21 @@
+# tutti_module(NAME [DEPENDS module...] [LIBS library...]): the static library tutti_NAME of all
+# sources below src/NAME (a module without sources is an interface library). Each module sees
+# only src/ as include root, so an include reads "base/error.h".
+function(tutti_module name)
+  cmake_parse_arguments(ARG "" "" "DEPENDS;LIBS" ${ARGN})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/${name}/*.cpp)
+  list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
+  if(sources)
+    add_library(tutti_${name} STATIC ${sources})
+    set(kind PUBLIC)
+    target_precompile_headers(tutti_${name} PRIVATE ${CMAKE_SOURCE_DIR}/cmake/pch.h)
+  else()
+    add_library(tutti_${name} INTERFACE)
+    set(kind INTERFACE)
+  endif()
+  target_include_directories(tutti_${name} ${kind} ${CMAKE_SOURCE_DIR}/src)
+  foreach(dep ${ARG_DEPENDS})
+    target_link_libraries(tutti_${name} ${kind} tutti_${dep})
+  endforeach()
+  target_link_libraries(tutti_${name} ${kind} ${ARG_LIBS})
+endfunction()

@@ -1,0 +1,79 @@
+#include "base/archive.h"
+
+#include <gtest/gtest.h>
+
+namespace tutti {
+namespace {
+using namespace std::string_view_literals;
+enum class Colour { kRed, kBlue };
+}  // namespace
+template <>
+struct EnumNames<Colour> {
+  static constexpr std::array kTable{std::pair{Colour::kRed, "red"sv}, std::pair{Colour::kBlue, "blue"sv}};
+};
+namespace {
+struct Wheel {
+  static constexpr std::string_view kName = "wheel";
+  std::uint32_t spokes = 0;
+  friend bool operator==(const Wheel&, const Wheel&) = default;
+};
+template <class A>
+void describe(A& a, Wheel& x) {
+  a("spokes", x.spokes);
+}
+struct Cart {
+  static constexpr std::string_view kName = "cart";
+  std::string name;
+  Colour colour = Colour::kRed;
+  std::vector<Wheel> wheels;
+  std::optional<std::int32_t> age;
+  std::map<std::string, std::string> labels;
+  Duration used;
+  std::variant<Wheel, std::monostate>* unused = nullptr;
+};
+template <class A>
+void describe(A& a, Cart& x) {
+  a("name", x.name);
+  a("colour", x.colour);
+  a("wheels", x.wheels);
+  a("age", x.age);
+  a("labels", x.labels);
+  a("used_ms", x.used);
+}
+using Either = std::variant<Wheel, Cart>;
+
+TEST(Archive, RoundTripsAndLeavesDefaultsOut) {
+  Cart cart{.name = "a\"\xC3\xA9", .colour = Colour::kBlue, .wheels = {{4}, {0}}, .age = -3,
+            .labels = {{"k", "v"}}, .used = Duration::seconds(2)};
+  std::string text = to_json(cart);
+  EXPECT_EQ(text, "{\"name\":\"a\\\"\xC3\xA9\",\"colour\":\"blue\",\"wheels\":[{\"spokes\":4},{}],"
+                  "\"age\":-3,\"labels\":{\"k\":\"v\"},\"used_ms\":2000}");
+  auto back = from_json<Cart>(text);
+  ASSERT_TRUE(back);
+  EXPECT_EQ(to_json(*back), text);
+  EXPECT_EQ(to_json(Cart{}), "{}");
+}
+
+TEST(Archive, VariantsCarryTheirType) {
+  Either e = Wheel{7};
+  EXPECT_EQ(to_json(e), R"({"type":"wheel","spokes":7})");
+  auto back = from_json<Either>(std::string_view(R"({"type":"wheel","spokes":7})"));
+  ASSERT_TRUE(back);
+  EXPECT_EQ(std::get<Wheel>(*back).spokes, 7u);
+  EXPECT_FALSE(from_json<Either>(std::string_view(R"({"type":"boat"})")));
+}
+
+TEST(Archive, WrongTypesAndRangesAreNamed) {
+  auto a = from_json<Cart>(std::string_view(R"({"wheels":[{"spokes":-1}]})"));
+  EXPECT_FALSE(a.has_value() && a->wheels[0].spokes != 0);
+  auto b = from_json<Cart>(std::string_view(R"({"colour":"green"})"));
+  ASSERT_FALSE(b);
+  EXPECT_NE(b.error().message.find("colour"), std::string::npos);
+  auto c = from_json<Cart>(std::string_view(R"({"age":99999999999})"));
+  ASSERT_FALSE(c);
+  EXPECT_NE(c.error().message.find("out of range"), std::string::npos);
+  EXPECT_FALSE(from_json<Cart>(std::string_view("{\"name\":")));
+  EXPECT_FALSE(JsonDocument::parse(std::string(100, '[')));
+}
+}  // namespace
+}  // namespace tutti
