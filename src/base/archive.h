@@ -8,11 +8,9 @@
 // EnumNames<E>; a variant is an object whose "type" is the alternative's kName.
 #pragma once
 
-#include <array>
 #include <concepts>
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,122 +18,14 @@
 #include <variant>
 #include <vector>
 
+#include "base/archive_traits.h"
+#include "base/enum_names.h"
 #include "base/error.h"
 #include "base/id.h"
+#include "base/json.h"
 #include "base/time.h"
 
 namespace tutti {
-
-// Specialise with `static constexpr std::array kTable{std::pair{E::kA, "a"sv}, ...}`.
-template <class E>
-struct EnumNames;
-
-template <class E>
-constexpr std::string_view enum_name(E value) {
-  for (const auto& [e, name] : EnumNames<E>::kTable)
-    if (e == value) return name;
-  return "?";
-}
-template <class E>
-constexpr std::optional<E> enum_from_name(std::string_view text) {
-  for (const auto& [e, name] : EnumNames<E>::kTable)
-    if (name == text) return e;
-  return std::nullopt;
-}
-
-// Writes JSON text. Keys and values alternate inside objects; the caller keeps begin/end paired.
-class JsonWriter {
- public:
-  JsonWriter();
-  ~JsonWriter();
-  JsonWriter(const JsonWriter&) = delete;
-  JsonWriter& operator=(const JsonWriter&) = delete;
-  void begin_object();
-  void end_object();
-  void begin_array();
-  void end_array();
-  void key(std::string_view name);
-  void string(std::string_view value);
-  void integer(std::int64_t value);
-  void unsigned_integer(std::uint64_t value);
-  void number(double value);
-  void boolean(bool value);
-  void null();
-  void raw(std::string_view json);  // an already encoded value
-  std::string take();               // the text so far; the writer is empty afterwards
-
- private:
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
-// A node of a parsed JSON document; valid while its JsonDocument lives.
-class JsonNode {
- public:
-  JsonNode() = default;
-  explicit JsonNode(const void* value) : value_(value) {}
-  explicit operator bool() const { return value_ != nullptr; }
-  bool is_object() const;
-  bool is_array() const;
-  bool is_string() const;
-  bool is_number() const;
-  bool is_null() const;
-  JsonNode find(std::string_view key) const;  // empty when absent or not an object
-  std::size_t size() const;                   // elements of an array or object, else 0
-  JsonNode at(std::size_t index) const;       // element of an array
-  std::pair<std::string_view, JsonNode> member(std::size_t index) const;  // of an object
-  std::string_view as_string(std::string_view fallback = {}) const;
-  std::int64_t as_int(std::int64_t fallback = 0) const;
-  std::uint64_t as_uint(std::uint64_t fallback = 0) const;
-  double as_double(double fallback = 0) const;
-  bool as_bool(bool fallback = false) const;
-
- private:
-  const void* value_ = nullptr;
-};
-
-class JsonDocument {
- public:
-  // Errors: kInvalid with the byte offset. Depth is bounded (64), so is nothing else.
-  static Result<JsonDocument> parse(std::string_view text);
-  JsonDocument(JsonDocument&&) noexcept;
-  JsonDocument& operator=(JsonDocument&&) noexcept;
-  ~JsonDocument();
-  JsonNode root() const;
-
- private:
-  JsonDocument();
-  struct Impl;
-  std::unique_ptr<Impl> impl_;
-};
-
-class Encoder;
-class Decoder;
-
-namespace detail {
-template <class T>
-concept Described = requires(Encoder& a, T& x) { describe(a, x); };
-template <class T>
-struct IsVector : std::false_type {};
-template <class T>
-struct IsVector<std::vector<T>> : std::true_type {};
-template <class T>
-struct IsOptional : std::false_type {};
-template <class T>
-struct IsOptional<std::optional<T>> : std::true_type {};
-template <class T>
-struct IsMap : std::false_type {};
-template <class T>
-struct IsMap<std::map<std::string, T>> : std::true_type {};
-template <class T>
-struct IsVariant : std::false_type {};
-template <class... T>
-struct IsVariant<std::variant<T...>> : std::true_type {};
-template <class T>
-struct IsId : std::false_type {};
-template <class Tag, class N>
-struct IsId<Id<Tag, N>> : std::true_type {};
-}  // namespace detail
 
 class Encoder {
  public:
@@ -222,7 +112,8 @@ class Encoder {
 class Decoder {
  public:
   static constexpr bool kReading = true;
-  explicit Decoder(JsonNode object, std::string path = {}) : node_(object), path_(std::move(path)) {}
+  explicit Decoder(JsonNode object, std::string path = {})
+      : node_(object), path_(std::move(path)) {}
 
   template <class T>
   void operator()(std::string_view name, T& value) {
@@ -235,6 +126,7 @@ class Decoder {
   template <class T>
   void read(JsonNode node, T& value, std::string_view name) {
     if constexpr (std::is_same_v<T, bool>) {
+      if (!node.is_bool()) return set_error(name, "must be true or false");
       value = node.as_bool();
     } else if constexpr (std::is_enum_v<T>) {
       if (auto e = enum_from_name<T>(node.as_string()))
@@ -242,24 +134,16 @@ class Decoder {
       else
         set_error(name, "has an unknown value");
     } else if constexpr (std::is_floating_point_v<T>) {
-      value = node.as_double();
-    } else if constexpr (std::is_integral_v<T>) {
       if (!node.is_number()) return set_error(name, "must be a number");
-      if constexpr (std::is_signed_v<T>) {
-        std::int64_t n = node.as_int();
-        if (n != static_cast<std::int64_t>(static_cast<T>(n))) return set_error(name, "is out of range");
-        value = static_cast<T>(n);
-      } else {
-        std::uint64_t n = node.as_uint();
-        if (n != static_cast<std::uint64_t>(static_cast<T>(n))) return set_error(name, "is out of range");
-        value = static_cast<T>(n);
-      }
+      value = static_cast<T>(node.as_double());
+    } else if constexpr (std::is_integral_v<T>) {
+      if (auto number = read_integer<T>(node, name)) value = *number;
     } else if constexpr (detail::IsId<T>::value) {
-      value = T(static_cast<typename T::number_type>(node.as_uint()));
+      if (auto number = read_integer<typename T::number_type>(node, name)) value = T(*number);
     } else if constexpr (std::is_same_v<T, Instant>) {
-      value = Instant::from_ms(node.as_int());
+      if (auto ms = read_integer<std::int64_t>(node, name)) value = Instant::from_ms(*ms);
     } else if constexpr (std::is_same_v<T, Duration>) {
-      value = Duration::milliseconds(node.as_int());
+      if (auto ms = read_integer<std::int64_t>(node, name)) value = Duration::milliseconds(*ms);
     } else if constexpr (std::is_same_v<T, std::string>) {
       if (!node.is_string()) return set_error(name, "must be a string");
       value = std::string(node.as_string());
@@ -299,6 +183,20 @@ class Decoder {
 
  private:
   void set_error(std::string_view name, std::string_view what);
+  // Nothing, with the error set, unless the node is a whole number that T can hold.
+  template <class T>
+  std::optional<T> read_integer(JsonNode node, std::string_view name) {
+    using Wide = std::conditional_t<std::is_signed_v<T>, std::int64_t, std::uint64_t>;
+    std::optional<Wide> number;
+    if constexpr (std::is_signed_v<T>)
+      number = node.exact_int();
+    else
+      number = node.exact_uint();
+    if (number && *number == static_cast<Wide>(static_cast<T>(*number)))
+      return static_cast<T>(*number);
+    set_error(name, node.is_number() ? "is out of range" : "must be a number");
+    return std::nullopt;
+  }
   template <class... A>
   bool read_variant(JsonNode node, std::variant<A...>& value) {
     std::string_view type = node.find("type").as_string();

@@ -56,7 +56,7 @@ tl::unexpected<Error> fail_errno(int errno_value, std::string_view what);
 enum class Severity : std::uint8_t { kNote, kWarning, kError };
 struct Diagnostic {
   Severity severity = Severity::kWarning;
-  std::string code;     // stable, kebab-case: "unsupported-option"
+  std::string code;  // stable, kebab-case: "unsupported-option"
   std::string message;
   Span span;
 };

@@ -16,7 +16,9 @@ class Duration {
   static constexpr Duration seconds(std::int64_t n) { return Duration(n * 1000); }
   static constexpr Duration minutes(std::int64_t n) { return Duration(n * 60'000); }
   // Longer than any run: "no limit".
-  static constexpr Duration infinite() { return Duration(std::numeric_limits<std::int64_t>::max() / 4); }
+  static constexpr Duration infinite() {
+    return Duration(std::numeric_limits<std::int64_t>::max() / 4);
+  }
   constexpr std::int64_t ms() const { return ms_; }
   constexpr std::int64_t whole_seconds() const { return ms_ / 1000; }
   constexpr bool is_infinite() const { return *this >= infinite(); }

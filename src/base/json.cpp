@@ -1,0 +1,161 @@
+#include "base/json.h"
+
+#define RAPIDJSON_HAS_STDSTRING 1
+#include <fmt/format.h>
+#include <rapidjson/document.h>
+#include <rapidjson/error/en.h>
+#include <rapidjson/stringbuffer.h>
+#include <rapidjson/writer.h>
+
+#include <cmath>
+
+namespace tutti {
+
+namespace {
+const rapidjson::Value& value_of(const void* p) { return *static_cast<const rapidjson::Value*>(p); }
+constexpr unsigned kMaxDepth = 64;
+
+// Refuses nesting that would recurse deeply while destroying or reading the document.
+bool too_deep(std::string_view text) {
+  unsigned depth = 0;
+  bool quoted = false;
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (quoted) {
+      if (c == '\\')
+        ++i;
+      else if (c == '"')
+        quoted = false;
+    } else if (c == '"') {
+      quoted = true;
+    } else if (c == '{' || c == '[') {
+      if (++depth > kMaxDepth) return true;
+    } else if ((c == '}' || c == ']') && depth > 0) {
+      --depth;
+    }
+  }
+  return false;
+}
+}  // namespace
+
+struct JsonWriter::Impl {
+  rapidjson::StringBuffer buffer;
+  rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
+};
+
+JsonWriter::JsonWriter() : impl_(std::make_unique<Impl>()) {}
+JsonWriter::~JsonWriter() = default;
+void JsonWriter::begin_object() { impl_->writer.StartObject(); }
+void JsonWriter::end_object() { impl_->writer.EndObject(); }
+void JsonWriter::begin_array() { impl_->writer.StartArray(); }
+void JsonWriter::end_array() { impl_->writer.EndArray(); }
+void JsonWriter::key(std::string_view name) {
+  impl_->writer.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+}
+void JsonWriter::string(std::string_view value) {
+  impl_->writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+}
+void JsonWriter::integer(std::int64_t value) { impl_->writer.Int64(value); }
+void JsonWriter::unsigned_integer(std::uint64_t value) { impl_->writer.Uint64(value); }
+void JsonWriter::number(double value) { impl_->writer.Double(value); }
+void JsonWriter::boolean(bool value) { impl_->writer.Bool(value); }
+void JsonWriter::null() { impl_->writer.Null(); }
+void JsonWriter::raw(std::string_view json) {
+  impl_->writer.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+}
+std::string JsonWriter::take() {
+  std::string text(impl_->buffer.GetString(), impl_->buffer.GetSize());
+  impl_ = std::make_unique<Impl>();
+  return text;
+}
+
+bool JsonNode::is_object() const { return value_ && value_of(value_).IsObject(); }
+bool JsonNode::is_array() const { return value_ && value_of(value_).IsArray(); }
+bool JsonNode::is_string() const { return value_ && value_of(value_).IsString(); }
+bool JsonNode::is_number() const { return value_ && value_of(value_).IsNumber(); }
+bool JsonNode::is_bool() const { return value_ && value_of(value_).IsBool(); }
+bool JsonNode::is_null() const { return value_ && value_of(value_).IsNull(); }
+
+JsonNode JsonNode::find(std::string_view key) const {
+  if (!is_object()) return {};
+  const auto& object = value_of(value_);
+  auto it = object.FindMember(rapidjson::Value(
+      rapidjson::StringRef(key.data(), static_cast<rapidjson::SizeType>(key.size()))));
+  return it == object.MemberEnd() ? JsonNode{} : JsonNode(&it->value);
+}
+std::size_t JsonNode::size() const {
+  if (is_array()) return value_of(value_).Size();
+  if (is_object()) return value_of(value_).MemberCount();
+  return 0;
+}
+JsonNode JsonNode::at(std::size_t index) const {
+  return JsonNode(&value_of(value_)[static_cast<rapidjson::SizeType>(index)]);
+}
+std::pair<std::string_view, JsonNode> JsonNode::member(std::size_t index) const {
+  const auto& member = *(value_of(value_).MemberBegin() + static_cast<std::ptrdiff_t>(index));
+  return {{member.name.GetString(), member.name.GetStringLength()}, JsonNode(&member.value)};
+}
+std::string_view JsonNode::as_string(std::string_view fallback) const {
+  if (!is_string()) return fallback;
+  return {value_of(value_).GetString(), value_of(value_).GetStringLength()};
+}
+std::int64_t JsonNode::as_int(std::int64_t fallback) const {
+  if (!value_) return fallback;
+  const auto& v = value_of(value_);
+  if (v.IsInt64()) return v.GetInt64();
+  return v.IsDouble() ? static_cast<std::int64_t>(v.GetDouble()) : fallback;
+}
+std::uint64_t JsonNode::as_uint(std::uint64_t fallback) const {
+  return value_ && value_of(value_).IsUint64() ? value_of(value_).GetUint64() : fallback;
+}
+namespace {
+// Encoders of other languages write 3 as 3.0; beyond 2^53 a double no longer names one integer.
+bool is_whole(double number) {
+  return number >= -9007199254740992.0 && number <= 9007199254740992.0 &&
+         number == std::trunc(number);
+}
+}  // namespace
+std::optional<std::int64_t> JsonNode::exact_int() const {
+  if (!is_number()) return std::nullopt;
+  const auto& v = value_of(value_);
+  if (v.IsInt64()) return v.GetInt64();
+  if (v.IsDouble() && is_whole(v.GetDouble())) return static_cast<std::int64_t>(v.GetDouble());
+  return std::nullopt;
+}
+std::optional<std::uint64_t> JsonNode::exact_uint() const {
+  if (!is_number()) return std::nullopt;
+  const auto& v = value_of(value_);
+  if (v.IsUint64()) return v.GetUint64();
+  if (v.IsDouble() && v.GetDouble() >= 0 && is_whole(v.GetDouble()))
+    return static_cast<std::uint64_t>(v.GetDouble());
+  return std::nullopt;
+}
+double JsonNode::as_double(double fallback) const {
+  return is_number() ? value_of(value_).GetDouble() : fallback;
+}
+bool JsonNode::as_bool(bool fallback) const {
+  return value_ && value_of(value_).IsBool() ? value_of(value_).GetBool() : fallback;
+}
+
+struct JsonDocument::Impl {
+  rapidjson::Document document;
+};
+JsonDocument::JsonDocument() : impl_(std::make_unique<Impl>()) {}
+JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
+JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
+JsonDocument::~JsonDocument() = default;
+JsonNode JsonDocument::root() const { return JsonNode(&impl_->document); }
+
+Result<JsonDocument> JsonDocument::parse(std::string_view text) {
+  if (too_deep(text)) return invalid(fmt::format("JSON nested deeper than {} levels", kMaxDepth));
+  JsonDocument result;
+  result.impl_->document.Parse(text.data(), text.size());
+  if (result.impl_->document.HasParseError()) {
+    return invalid(fmt::format("not JSON: {} at byte {}",
+                               rapidjson::GetParseError_En(result.impl_->document.GetParseError()),
+                               result.impl_->document.GetErrorOffset()));
+  }
+  return result;
+}
+
+}  // namespace tutti
