@@ -1,0 +1,103 @@
+// The planner: plan(state, now) -> Plan. A function: no clock, no I/O, no threads, no randomness,
+// no iteration order that depends on addresses. The controller, the simulator, what-if and the
+// scenario tests call the same one. It decides; executing a Plan takes no further choices.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/time.h"
+#include "model/cluster_state.h"
+#include "model/views.h"
+
+namespace tutti::scheduler {
+
+// One gang that may start: an element of a workload that has no gang yet (array_index set for an
+// array), or an existing gang that is pending again.
+struct ElementRef {
+  WorkloadId workload;
+  std::optional<std::uint32_t> array_index;
+  GangId gang;  // 0 = does not exist yet
+  friend auto operator<=>(const ElementRef&, const ElementRef&) = default;
+};
+
+struct Start {
+  ElementRef element;
+  std::string partition;
+  std::vector<Slot> slots;   // ordered by node index, then role
+  Duration limit;            // infinite = none
+  bool backfilled = false;   // started while a gang before it in order waits
+};
+
+// A blocked gang's promised start. `nodes` is where it would go if nothing changed; the promise is
+// the time.
+struct Promise {
+  ElementRef element;
+  Instant at;
+  std::vector<NodeIndex> nodes;
+};
+
+// Gangs of one shape that wait for one reason share the explanation.
+struct Waiting {
+  ElementRef element;
+  std::shared_ptr<const Wait> wait;
+};
+
+struct PassStats {
+  std::uint64_t considered = 0, placed = 0, shapes = 0, work_units = 0;
+};
+
+struct Plan {
+  std::vector<Start> starts;       // in the order they were decided
+  std::vector<Promise> promises;   // in order of priority
+  std::vector<Waiting> waiting;    // every pending element that does not start, by workload, gang;
+                                   // an array's unstarted elements once, as its next element
+  Instant next_look;               // a pass before this time cannot decide more unless an event
+                                   // comes (begin times, back-offs); never() if nothing waits for time
+  PassStats stats;
+};
+
+struct PassInput {
+  const ClusterState& state;
+  const Agenda& agenda;
+  Instant now;
+  std::string profile = "tutti";       // a name of profiles()
+  std::uint64_t budget = ~std::uint64_t{0};  // work units; the rest waits for the next pass
+  std::uint32_t reserve_depth = 100;   // blocked gangs that are looked at for backfill promises
+};
+
+// Cost: O(nodes + pending + running) plus the placement of each distinct shape.
+Plan plan(const PassInput& input);
+
+// Whether the workload could run on the configured cluster with all nodes up and empty, and within
+// its partitions' limits. Errors carry a word of model/reasons.h. Called at submit.
+Status check_can_ever_run(const ClusterSpec& spec, const Workload& workload);
+
+// The limit in force: what was asked, else the partition's default, else its maximum, else none.
+Duration time_limit_in(const PartitionSpec& partition, const Workload& workload);
+
+// Slurm's multifactor sum (man sprio), each part already weighted.
+PriorityParts priority_of(const ClusterState& state, const WorkloadEntry& entry, Instant now);
+
+// Why an element may not be considered now (hold, dependency, begin time, throttle, back-off), as a
+// word of model/reasons.h; nullopt when it may. Dependencies follow man sbatch.
+struct Ineligible {
+  std::string_view reason;
+  Instant until;  // when time alone cures it; unset otherwise
+};
+std::optional<Ineligible> ineligible(const ClusterState& state, const WorkloadEntry& entry,
+                                     const Gang* gang, Instant now);
+
+// The plan linter: every sentence is a broken invariant of design/scheduling.md (two owners of a
+// device, a gang placed in part, a start that delays a promise...). Empty = sound. Run after every
+// pass in tests and debug builds and before each commit in production.
+std::vector<std::string> lint(const PassInput& input, const Plan& plan);
+
+// Names that PassInput::profile takes, with one sentence each.
+std::vector<std::pair<std::string, std::string>> profiles();
+
+}  // namespace tutti::scheduler
