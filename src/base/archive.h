@@ -15,6 +15,7 @@
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -81,32 +82,52 @@ class Encoder {
             out_.begin_object();
             out_.key("type");
             out_.string(A::kName);
-            describe(*this, const_cast<A&>(alternative));
+            fields(alternative);
             out_.end_object();
           },
           value);
     } else {
       out_.begin_object();
-      describe(*this, const_cast<T&>(value));
+      fields(value);
       out_.end_object();
     }
   }
 
  private:
+  // Describes `record` beside a default-constructed one, so that a field is compared with the
+  // default of its own record: a 0 where the default is 1 is written.
   template <class T>
-  static bool is_default(const T& value) {
-    if constexpr (detail::IsVector<T>::value || detail::IsMap<T>::value ||
-                  std::is_same_v<T, std::string>) {
-      return value.empty();
-    } else if constexpr (detail::IsOptional<T>::value) {
+  void fields(const T& record) {
+    static const T kDefaults{};
+    const char* outer_record = std::exchange(record_, reinterpret_cast<const char*>(&record));
+    const char* outer_default = std::exchange(default_, reinterpret_cast<const char*>(&kDefaults));
+    std::size_t outer_size = std::exchange(size_, sizeof(T));
+    describe(*this, const_cast<T&>(record));
+    record_ = outer_record;
+    default_ = outer_default;
+    size_ = outer_size;
+  }
+
+  // The same field of the default record; a value outside the record (a local of describe) has
+  // the default of its type.
+  template <class T>
+  bool is_default(const T& value) const {
+    if constexpr (detail::IsOptional<T>::value) {
       return !value.has_value();
+    } else if constexpr (detail::IsVector<T>::value || detail::IsMap<T>::value) {
+      return value.empty();
     } else if constexpr (detail::Described<T> || detail::IsVariant<T>::value) {
       return false;
     } else {
-      return value == T{};
+      const char* at = reinterpret_cast<const char*>(&value);
+      if (record_ == nullptr || at < record_ || at >= record_ + size_) return value == T{};
+      return value == *reinterpret_cast<const T*>(default_ + (at - record_));
     }
   }
   JsonWriter& out_;
+  const char* record_ = nullptr;
+  const char* default_ = nullptr;
+  std::size_t size_ = 0;
 };
 
 class Decoder {

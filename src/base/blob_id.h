@@ -16,7 +16,7 @@ struct BlobId {
   friend auto operator<=>(const BlobId&, const BlobId&) = default;
 };
 
-std::string to_hex(BlobId id);                              // 32 lower-case digits
+std::string to_hex(BlobId id);                             // 32 lower-case digits
 std::optional<BlobId> blob_id_from_hex(std::string_view);  // exactly 32 digits, else nothing
 
 }  // namespace tutti

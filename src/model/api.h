@@ -2,16 +2,14 @@
 // program that asks it. Paths:
 //
 //   POST /v1/workloads   SubmitRequest   -> SubmitReply      durable before it is answered
-//   POST /v1/actions     ActionRequest   -> ActionReply      cancel, signal, hold, release, requeue, update
-//   POST /v1/steps       StepRequest     -> StepReply        a step inside an allocation
-//   POST /v1/nodes       NodeRequest     -> ActionReply      drain, resume, down
-//   POST /v1/partitions  PartitionRequest-> ActionReply
-//   POST /v1/configure   ConfigureRequest-> ActionReply      operator: a new ClusterSpec in force
-//   GET  /v1/state       StateQuery (as URL parameters) -> StateView
-//   GET  /v1/history     HistoryQuery    -> HistoryView      finished and live jobs
-//   GET  /v1/wait?job=N&until=allocated|started|done&timeout_ms=T   -> StateView once it is so
-//   GET  /v1/why?job=N   -> WhyReply
-//   GET  /v1/script?job=N -> the text of the batch script
+//   POST /v1/actions     ActionRequest   -> ActionReply      cancel, signal, hold, release,
+//   requeue, update POST /v1/steps       StepRequest     -> StepReply        a step inside an
+//   allocation POST /v1/nodes       NodeRequest     -> ActionReply      drain, resume, down POST
+//   /v1/partitions  PartitionRequest-> ActionReply POST /v1/configure   ConfigureRequest->
+//   ActionReply      operator: a new ClusterSpec in force GET  /v1/state       StateQuery (as URL
+//   parameters) -> StateView GET  /v1/history     HistoryQuery    -> HistoryView      finished and
+//   live jobs GET  /v1/wait?job=N&until=allocated|started|done&timeout_ms=T   -> StateView once it
+//   is so GET  /v1/why?job=N   -> WhyReply GET  /v1/script?job=N -> the text of the batch script
 //   GET  /v1/diag        -> DiagView
 //   GET  /v1/ping        -> {"cluster": name, "version": ...}
 //   channel /v1/attach?gang=N[&step=S]   model/attach_protocol.h
@@ -35,11 +33,14 @@ namespace tutti {
 
 template <>
 struct EnumNames<ErrorCode> {
-  static constexpr std::array kTable{
-      std::pair{ErrorCode::kInvalid, "invalid"sv},         std::pair{ErrorCode::kNotFound, "not_found"sv},
-      std::pair{ErrorCode::kDenied, "denied"sv},           std::pair{ErrorCode::kConflict, "conflict"sv},
-      std::pair{ErrorCode::kUnavailable, "unavailable"sv}, std::pair{ErrorCode::kExhausted, "exhausted"sv},
-      std::pair{ErrorCode::kCorrupt, "corrupt"sv},         std::pair{ErrorCode::kInternal, "internal"sv}};
+  static constexpr std::array kTable{std::pair{ErrorCode::kInvalid, "invalid"sv},
+                                     std::pair{ErrorCode::kNotFound, "not_found"sv},
+                                     std::pair{ErrorCode::kDenied, "denied"sv},
+                                     std::pair{ErrorCode::kConflict, "conflict"sv},
+                                     std::pair{ErrorCode::kUnavailable, "unavailable"sv},
+                                     std::pair{ErrorCode::kExhausted, "exhausted"sv},
+                                     std::pair{ErrorCode::kCorrupt, "corrupt"sv},
+                                     std::pair{ErrorCode::kInternal, "internal"sv}};
 };
 
 // `reason` is one of the stable words in model/reasons.h; front ends turn it into their own text.
@@ -68,7 +69,7 @@ void describe(auto& a, Submission& x) {
 }
 struct SubmitRequest {
   std::vector<Submission> submissions;
-  bool test_only = false;   // validate and plan, change nothing
+  bool test_only = false;  // validate and plan, change nothing
 };
 void describe(auto& a, SubmitRequest& x) {
   a("submissions", x.submissions);
@@ -77,7 +78,7 @@ void describe(auto& a, SubmitRequest& x) {
 struct SubmitResult {
   WorkloadId id;
   std::optional<ApiError> error;
-  Instant planned_start;     // test_only
+  Instant planned_start;  // test_only
   std::vector<std::string> planned_nodes;
 };
 void describe(auto& a, SubmitResult& x) {
@@ -101,14 +102,23 @@ void describe(auto& a, JobRef& x) {
   a("array", x.array);
 }
 
-enum class Verb : std::uint8_t { kCancel, kSignal, kHold, kRelease, kRequeue, kRequeueHold, kUpdate, kTop };
+enum class Verb : std::uint8_t {
+  kCancel,
+  kSignal,
+  kHold,
+  kRelease,
+  kRequeue,
+  kRequeueHold,
+  kUpdate,
+  kTop
+};
 template <>
 struct EnumNames<Verb> {
   static constexpr std::array kTable{
-      std::pair{Verb::kCancel, "cancel"sv}, std::pair{Verb::kSignal, "signal"sv},
-      std::pair{Verb::kHold, "hold"sv}, std::pair{Verb::kRelease, "release"sv},
+      std::pair{Verb::kCancel, "cancel"sv},   std::pair{Verb::kSignal, "signal"sv},
+      std::pair{Verb::kHold, "hold"sv},       std::pair{Verb::kRelease, "release"sv},
       std::pair{Verb::kRequeue, "requeue"sv}, std::pair{Verb::kRequeueHold, "requeue_hold"sv},
-      std::pair{Verb::kUpdate, "update"sv}, std::pair{Verb::kTop, "top"sv}};
+      std::pair{Verb::kUpdate, "update"sv},   std::pair{Verb::kTop, "top"sv}};
 };
 
 // Selected are the jobs named (all of them if none is named) that pass every filter given.
@@ -119,11 +129,11 @@ struct ActionRequest {
   std::string user, account, partition, qos, name, nodes;
   std::vector<std::string> states;  // "pending", "running", "suspended"
   // cancel, signal
-  std::int32_t signal = 0;          // cancel: 0
+  std::int32_t signal = 0;  // cancel: 0
   bool to_batch = false, to_steps = true, hurry = false;
   // update: the fields that are set; `workload` and `gang` are filled in by the controller
-  std::string change;               // a WorkloadChanged as JSON
-  bool admin_hold = false;          // hold by an operator rather than its owner
+  std::string change;       // a WorkloadChanged as JSON
+  bool admin_hold = false;  // hold by an operator rather than its owner
 };
 void describe(auto& a, ActionRequest& x) {
   a("verb", x.verb);
@@ -138,9 +148,7 @@ void describe(auto& a, ActionRequest& x) {
   a("states", x.states);
   a("signal", x.signal);
   a("to_batch", x.to_batch);
-  bool no_steps = !x.to_steps;
-  a("no_steps", no_steps);
-  x.to_steps = !no_steps;
+  a("to_steps", x.to_steps);
   a("hurry", x.hurry);
   a("change", x.change);
   a("admin_hold", x.admin_hold);
@@ -168,8 +176,8 @@ struct StepRequest {
   std::vector<std::string> nodes_in, nodes_out;
   std::uint32_t relative = kNoLimit;  // first node, counted within the allocation
   bool overlap = false, exact = false, interactive = false;
-  std::string distribution;           // "block" (default) or "cyclic"
-  StepOrder order;                    // name, argv, environment, streams...; the rest is filled in
+  std::string distribution;  // "block" (default) or "cyclic"
+  StepOrder order;           // name, argv, environment, streams...; the rest is filled in
 };
 void describe(auto& a, StepRequest& x) {
   a("gang", x.gang);
@@ -184,11 +192,7 @@ void describe(auto& a, StepRequest& x) {
   a("gpu_type", x.gpu_type);
   a("nodes_in", x.nodes_in);
   a("nodes_out", x.nodes_out);
-  std::int64_t relative = x.relative == kNoLimit ? -1 : x.relative;
-  std::optional<std::int64_t> given;
-  if (relative >= 0) given = relative;
-  a("relative", given);
-  x.relative = given ? static_cast<std::uint32_t>(*given) : kNoLimit;
+  a("relative", x.relative);
   a("overlap", x.overlap);
   a("exact", x.exact);
   a("interactive", x.interactive);

@@ -15,23 +15,23 @@ constexpr std::uint32_t kNoLimit = 0xFFFFFFFF;
 // One kind of member of a gang: T equal tasks spread over nodes_min..nodes_max nodes. The placer
 // forms one slot per node. All "0" mean "not asked".
 struct RoleAsk {
-  std::string name;                   // "" when the gang has a single role
-  std::uint32_t nodes_min = 1;        // >= 1
-  std::uint32_t nodes_max = kNoLimit; // >= nodes_min
-  std::uint32_t tasks = 1;            // in total, >= 1
-  std::uint32_t tasks_per_node = 0;   // at most so many on one node (exactly, if tasks allow it)
-  std::uint32_t cpus_per_task = 1;    // logical CPUs
-  std::uint32_t cpus_per_gpu = 0;     // raises the CPUs of a slot
-  std::uint32_t cpus_per_node = 0;    // at least so many on every node
-  std::string gpu_type;               // "" = any one type per node
+  std::string name;                    // "" when the gang has a single role
+  std::uint32_t nodes_min = 1;         // >= 1
+  std::uint32_t nodes_max = kNoLimit;  // >= nodes_min
+  std::uint32_t tasks = 1;             // in total, >= 1
+  std::uint32_t tasks_per_node = 0;    // at most so many on one node (exactly, if tasks allow it)
+  std::uint32_t cpus_per_task = 1;     // logical CPUs
+  std::uint32_t cpus_per_gpu = 0;      // raises the CPUs of a slot
+  std::uint32_t cpus_per_node = 0;     // at least so many on every node
+  std::string gpu_type;                // "" = any one type per node
   std::uint32_t gpus_per_node = 0;
   std::uint32_t gpus_per_task = 0;
   std::uint32_t gpus_total = 0;
   std::uint64_t memory_mib_per_node = 0;
   std::uint64_t memory_mib_per_cpu = 0;
   std::uint64_t memory_mib_per_gpu = 0;
-  bool memory_whole_node = false;     // --mem=0: all the memory of each node
-  bool exclusive = false;             // no other gang on its nodes
+  bool memory_whole_node = false;  // --mem=0: all the memory of each node
+  bool exclusive = false;          // no other gang on its nodes
   bool contiguous = false;
   std::string features;               // "a&b", "a|b", "[a|b]", "a*2": base/node_constraint.h
   std::vector<std::string> nodes_in;  // every one of these nodes must be part of it
@@ -64,7 +64,14 @@ void describe(A& a, RoleAsk& x) {
   a("nodes_out", x.nodes_out);
 }
 
-enum class DependencyKind : std::uint8_t { kAfter, kAfterAny, kAfterOk, kAfterNotOk, kAfterCorr, kSingleton };
+enum class DependencyKind : std::uint8_t {
+  kAfter,
+  kAfterAny,
+  kAfterOk,
+  kAfterNotOk,
+  kAfterCorr,
+  kSingleton
+};
 template <>
 struct EnumNames<DependencyKind> {
   static constexpr std::array kTable{

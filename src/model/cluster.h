@@ -50,8 +50,8 @@ struct NodeSpec {
   std::uint64_t memory_mib = 1;
   std::vector<DeviceSpec> devices;  // index = device index
   std::vector<std::string> features;
-  std::uint32_t weight = 1;         // lower is filled first
-  std::string initial_drain_reason; // State=DRAIN/DOWN in the configuration
+  std::uint32_t weight = 1;          // lower is filled first
+  std::string initial_drain_reason;  // State=DRAIN/DOWN in the configuration
 };
 template <class A>
 void describe(A& a, NodeSpec& x) {
@@ -72,9 +72,10 @@ void describe(A& a, NodeSpec& x) {
 enum class PartitionState : std::uint8_t { kUp, kDown, kDrain, kInactive };
 template <>
 struct EnumNames<PartitionState> {
-  static constexpr std::array kTable{
-      std::pair{PartitionState::kUp, "up"sv}, std::pair{PartitionState::kDown, "down"sv},
-      std::pair{PartitionState::kDrain, "drain"sv}, std::pair{PartitionState::kInactive, "inactive"sv}};
+  static constexpr std::array kTable{std::pair{PartitionState::kUp, "up"sv},
+                                     std::pair{PartitionState::kDown, "down"sv},
+                                     std::pair{PartitionState::kDrain, "drain"sv},
+                                     std::pair{PartitionState::kInactive, "inactive"sv}};
 };
 
 struct PartitionSpec {
@@ -136,10 +137,10 @@ struct ClusterSpec {
   std::vector<NodeSpec> nodes;
   std::vector<PartitionSpec> partitions;
   PriorityWeights priority;
-  Duration kill_wait = Duration::seconds(30);        // between TERM and KILL
-  Duration min_job_age = Duration::seconds(300);     // a finished job stays visible so long
+  Duration kill_wait = Duration::seconds(30);     // between TERM and KILL
+  Duration min_job_age = Duration::seconds(300);  // a finished job stays visible so long
   Duration roll_call_timeout = Duration::seconds(30);
-  Duration node_grace = Duration::seconds(60);       // unknown before it counts as lost
+  Duration node_grace = Duration::seconds(60);  // unknown before it counts as lost
   std::uint32_t max_array_index = 1'000'000;
   std::uint32_t max_jobs = 1'000'000;
   std::uint64_t default_memory_mib_per_cpu = 0, default_memory_mib_per_node = 0;

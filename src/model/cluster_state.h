@@ -22,14 +22,14 @@ namespace tutti {
 // A workload with what has become of its elements.
 struct WorkloadEntry {
   Workload workload;
-  IndexSet unstarted;      // elements of an array that have no gang yet
+  IndexSet unstarted;             // elements of an array that have no gang yet
   bool simple_unstarted = false;  // not an array and its gang does not exist yet
   std::uint32_t open_gangs = 0;   // gangs that are not done
   std::vector<GangId> gangs;      // in order of first start
   // Of elements that ended without a gang (cancelled while pending).
   Outcome outcome = Outcome::kNone;
   std::optional<std::uint32_t> ended_by_uid;
-  Instant ended;                  // when nothing was left to do; unset before
+  Instant ended;  // when nothing was left to do; unset before
 
   bool has_unstarted() const { return simple_unstarted || !unstarted.empty(); }
   bool is_open() const { return has_unstarted() || open_gangs > 0; }

@@ -242,10 +242,10 @@ void describe(auto& a, PartitionChanged& x) {
   a("state", x.state);
 }
 
-using EventBody = std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged,
-                               ElementsCancelled, GangAllocated, RollCallFailed, GangStarted,
-                               StepCreated, StepStarted, StepEnded, GangEnding, SlotReleased,
-                               WorkloadForgotten, NodeChanged, PartitionChanged>;
+using EventBody =
+    std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged, ElementsCancelled,
+                 GangAllocated, RollCallFailed, GangStarted, StepCreated, StepStarted, StepEnded,
+                 GangEnding, SlotReleased, WorkloadForgotten, NodeChanged, PartitionChanged>;
 
 struct Event {
   Instant at;

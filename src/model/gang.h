@@ -31,18 +31,31 @@ struct EnumNames<GangState> {
 };
 
 enum class Outcome : std::uint8_t {
-  kNone, kCompleted, kFailed, kCancelled, kTimeout, kNodeFail, kOutOfMemory, kPreempted, kDeadline,
-  kLaunchFailed, kRequeued,
+  kNone,
+  kCompleted,
+  kFailed,
+  kCancelled,
+  kTimeout,
+  kNodeFail,
+  kOutOfMemory,
+  kPreempted,
+  kDeadline,
+  kLaunchFailed,
+  kRequeued,
 };
 template <>
 struct EnumNames<Outcome> {
-  static constexpr std::array kTable{
-      std::pair{Outcome::kNone, "none"sv}, std::pair{Outcome::kCompleted, "completed"sv},
-      std::pair{Outcome::kFailed, "failed"sv}, std::pair{Outcome::kCancelled, "cancelled"sv},
-      std::pair{Outcome::kTimeout, "timeout"sv}, std::pair{Outcome::kNodeFail, "node_fail"sv},
-      std::pair{Outcome::kOutOfMemory, "out_of_memory"sv}, std::pair{Outcome::kPreempted, "preempted"sv},
-      std::pair{Outcome::kDeadline, "deadline"sv}, std::pair{Outcome::kLaunchFailed, "launch_failed"sv},
-      std::pair{Outcome::kRequeued, "requeued"sv}};
+  static constexpr std::array kTable{std::pair{Outcome::kNone, "none"sv},
+                                     std::pair{Outcome::kCompleted, "completed"sv},
+                                     std::pair{Outcome::kFailed, "failed"sv},
+                                     std::pair{Outcome::kCancelled, "cancelled"sv},
+                                     std::pair{Outcome::kTimeout, "timeout"sv},
+                                     std::pair{Outcome::kNodeFail, "node_fail"sv},
+                                     std::pair{Outcome::kOutOfMemory, "out_of_memory"sv},
+                                     std::pair{Outcome::kPreempted, "preempted"sv},
+                                     std::pair{Outcome::kDeadline, "deadline"sv},
+                                     std::pair{Outcome::kLaunchFailed, "launch_failed"sv},
+                                     std::pair{Outcome::kRequeued, "requeued"sv}};
 };
 
 // How a process or step ended, as wait(2) tells: an exit code, or the signal that killed it.
@@ -60,13 +73,13 @@ void describe(A& a, ExitStatus& x) {
 // The room for the members of a gang on one node. `cpu_ids`: logical CPUs of the node.
 struct Slot {
   NodeIndex node = 0;
-  std::uint32_t role = 0;   // index into Workload::roles
+  std::uint32_t role = 0;  // index into Workload::roles
   std::uint32_t tasks = 1;
   std::vector<std::uint16_t> cpu_ids;
   std::uint64_t memory_mib = 0;
   std::vector<std::uint16_t> gpus;  // device indices of the node, ascending
   bool exclusive = false;
-  bool released = false;            // clean again: nothing of the gang is left there
+  bool released = false;  // clean again: nothing of the gang is left there
 };
 template <class A>
 void describe(A& a, Slot& x) {
@@ -122,11 +135,11 @@ struct Step {
   Instant created, started, ended;
   std::vector<StepSlot> slots;
   std::uint32_t cpus_per_task = 1;
-  bool overlap = false;     // shares CPUs and GPUs with other steps
-  ExitStatus exit;          // the worst of its ranks
+  bool overlap = false;  // shares CPUs and GPUs with other steps
+  ExitStatus exit;       // the worst of its ranks
   Outcome outcome = Outcome::kNone;
   Usage usage;
-  std::string reason;       // why it could not be launched
+  std::string reason;  // why it could not be launched
 };
 template <class A>
 void describe(A& a, Step& x) {
@@ -151,21 +164,21 @@ struct Gang {
   std::optional<std::uint32_t> array_index;
   GangState state = GangState::kPending;
   Outcome outcome = Outcome::kNone;
-  Epoch epoch;                     // of the present or last allocation
-  std::string partition;           // where it was placed
-  std::vector<Slot> slots;         // empty while pending
-  Hold hold = Hold::kNone;         // of this element alone
+  Epoch epoch;              // of the present or last allocation
+  std::string partition;    // where it was placed
+  std::vector<Slot> slots;  // empty while pending
+  Hold hold = Hold::kNone;  // of this element alone
   std::string hold_reason;
-  Instant eligible;                // earliest next start (back-off, requeue)
+  Instant eligible;  // earliest next start (back-off, requeue)
   Instant allocated, started, ended;
-  Instant limit_end;               // when the time limit ends; unset = no limit
-  std::uint32_t restarts = 0;      // requeues that count for the user
-  std::uint32_t launch_failures = 0;      // roll calls refused since the last success
-  std::vector<std::string> avoid_nodes;   // nodes that refused the last roll calls
-  std::string last_failure;               // why the last attempt did not start
-  ExitStatus exit, derived_exit;   // of the batch script; worst of the steps
+  Instant limit_end;                     // when the time limit ends; unset = no limit
+  std::uint32_t restarts = 0;            // requeues that count for the user
+  std::uint32_t launch_failures = 0;     // roll calls refused since the last success
+  std::vector<std::string> avoid_nodes;  // nodes that refused the last roll calls
+  std::string last_failure;              // why the last attempt did not start
+  ExitStatus exit, derived_exit;         // of the batch script; worst of the steps
   std::optional<std::uint32_t> ended_by_uid;
-  bool requeue_when_clean = false; // pending again, not done, once every slot is released
+  bool requeue_when_clean = false;  // pending again, not done, once every slot is released
   std::vector<Step> steps;
 };
 template <class A>

@@ -22,14 +22,16 @@ struct JobFacts {
   std::uint32_t uid = 0, gid = 0;
   std::vector<std::string> nodes;
   std::vector<std::uint32_t> cpus, tasks, gpus;  // per node
-  std::uint32_t total_tasks = 1, tasks_per_node = 0, cpus_per_task = 1, gpus_per_node = 0, gpus_per_task = 0;
+  std::uint32_t total_tasks = 1, tasks_per_node = 0, cpus_per_task = 1, gpus_per_node = 0,
+                gpus_per_task = 0;
   bool cpus_per_task_given = false;
   std::uint64_t memory_mib_per_node = 0, memory_mib_per_cpu = 0;
   std::optional<std::uint32_t> array_index, array_count, array_min, array_max, array_step;
   std::uint32_t restarts = 0;
   std::string submit_dir, submit_host, reservation;
   Instant started, limit_end;
-  std::vector<std::string> host_addresses;  // per node, for /etc/hosts of the ranks; "" = resolvable
+  std::vector<std::string>
+      host_addresses;  // per node, for /etc/hosts of the ranks; "" = resolvable
 };
 void describe(auto& a, JobFacts& x) {
   a("gang", x.gang);
@@ -91,8 +93,8 @@ struct EnumNames<StreamKind> {
                                      std::pair{StreamKind::kFile, "file"sv},
                                      std::pair{StreamKind::kAttached, "attached"sv}};
 };
-// Where a stream of the ranks goes. A file path may hold patterns (%j %J %A %a %x %u %N %n %t %s %%),
-// expanded by the supervisor after it has become the user. Attached: through the controller to
+// Where a stream of the ranks goes. A file path may hold patterns (%j %J %A %a %x %u %N %n %t %s
+// %%), expanded by the supervisor after it has become the user. Attached: through the controller to
 // the client (srun), framed, acknowledged, resent after a reconnect.
 struct StreamTarget {
   StreamKind kind = StreamKind::kNull;
@@ -110,27 +112,27 @@ struct StepOrder {
   std::string name;
   // Facts of the step; vectors run over its nodes.
   std::vector<std::string> nodes;
-  std::vector<std::uint32_t> tasks;   // ranks on each node
-  std::uint32_t node_id = 0;          // which of them this node is
-  std::vector<std::uint32_t> ranks;   // global ranks on this node, ascending
+  std::vector<std::uint32_t> tasks;  // ranks on each node
+  std::uint32_t node_id = 0;         // which of them this node is
+  std::vector<std::uint32_t> ranks;  // global ranks on this node, ascending
   std::uint32_t total_tasks = 1, tasks_per_node = 0, cpus_per_task = 1;
   bool cpus_per_task_given = false;
-  std::string distribution;           // "Block" or "Cyclic"
-  std::vector<std::uint16_t> gpus;    // what the step uses of the node's devices
-  std::uint32_t gpus_per_task = 0;    // > 0: each rank sees its own
+  std::string distribution;         // "Block" or "Cyclic"
+  std::vector<std::uint16_t> gpus;  // what the step uses of the node's devices
+  std::uint32_t gpus_per_task = 0;  // > 0: each rank sees its own
   // What to run.
-  std::vector<std::string> argv;      // for a batch step: the script's arguments
-  std::string script;                 // text of a batch script; empty otherwise
+  std::vector<std::string> argv;         // for a batch step: the script's arguments
+  std::string script;                    // text of a batch script; empty otherwise
   std::vector<std::string> environment;  // K=V as the submitter had it, after --export
   std::string work_dir;
-  StreamTarget in, out, err;          // err.kind == kNull with an empty path: same as out
+  StreamTarget in, out, err;  // err.kind == kNull with an empty path: same as out
   bool append = false, unbuffered = false;
   bool pty = false;
   std::uint16_t rows = 24, columns = 80;
   std::uint32_t umask = 0022;
   std::vector<Rlimit> limits;
-  std::string mpi;                    // "none", "pmi2", "pmix"
-  std::string launcher_host;          // of the client
+  std::string mpi;            // "none", "pmi2", "pmix"
+  std::string launcher_host;  // of the client
   std::uint32_t launcher_pid = 0;
 };
 void describe(auto& a, StepOrder& x) {

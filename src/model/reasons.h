@@ -19,12 +19,13 @@ inline constexpr std::string_view kInvalidReservation = "invalid_reservation";
 inline constexpr std::string_view kInvalidGres = "invalid_gres";
 inline constexpr std::string_view kInvalidLicense = "invalid_license";
 inline constexpr std::string_view kInvalidTimeLimit = "invalid_time_limit";
-inline constexpr std::string_view kNeverFits = "never_fits";      // no node set of the configured cluster can
+inline constexpr std::string_view kNeverFits =
+    "never_fits";  // no node set of the configured cluster can
 inline constexpr std::string_view kMemoryNeverFits = "memory_never_fits";
 inline constexpr std::string_view kScriptTooLarge = "script_too_large";
 inline constexpr std::string_view kEmptyScript = "empty_script";
 inline constexpr std::string_view kTooManyJobs = "too_many_jobs";
-inline constexpr std::string_view kNotImmediate = "nodes_busy";   // --immediate and it cannot start
+inline constexpr std::string_view kNotImmediate = "nodes_busy";  // --immediate and it cannot start
 inline constexpr std::string_view kUnknownJob = "unknown_job";
 inline constexpr std::string_view kUnknownNode = "unknown_node";
 inline constexpr std::string_view kUnknownStep = "unknown_step";
@@ -34,7 +35,7 @@ inline constexpr std::string_view kAlreadyDone = "already_done";
 inline constexpr std::string_view kStillPending = "still_pending";
 inline constexpr std::string_view kNotRunning = "not_running";
 inline constexpr std::string_view kRequeueDisabled = "requeue_disabled";
-inline constexpr std::string_view kStepBusy = "step_resources_busy";      // try again later
+inline constexpr std::string_view kStepBusy = "step_resources_busy";  // try again later
 inline constexpr std::string_view kStepNeverFits = "step_never_fits";
 inline constexpr std::string_view kMalformed = "malformed";
 
@@ -51,11 +52,14 @@ inline constexpr std::string_view kPartitionStopped = "partition_down";
 inline constexpr std::string_view kPartitionInactive = "partition_inactive";
 inline constexpr std::string_view kPartitionNodeLimit = "partition_node_limit";
 inline constexpr std::string_view kPartitionTimeLimit = "partition_time_limit";
-inline constexpr std::string_view kNodesDown = "nodes_down";      // fits only if down or drained nodes return
+inline constexpr std::string_view kNodesDown =
+    "nodes_down";  // fits only if down or drained nodes return
 inline constexpr std::string_view kRequestedNodesBusy = "requested_nodes_unavailable";
 inline constexpr std::string_view kLaunchFailedHeld = "launch_failed_held";
-inline constexpr std::string_view kRetrying = "retrying_launch";  // back-off after a failed roll call
-inline constexpr std::string_view kCleaning = "cleaning";         // requeued, the last life is not clean yet
-inline constexpr std::string_view kNoneYet = "none";              // no pass has looked yet
+inline constexpr std::string_view kRetrying =
+    "retrying_launch";  // back-off after a failed roll call
+inline constexpr std::string_view kCleaning =
+    "cleaning";                                       // requeued, the last life is not clean yet
+inline constexpr std::string_view kNoneYet = "none";  // no pass has looked yet
 
 }  // namespace tutti::reason

@@ -17,9 +17,11 @@ namespace tutti {
 // Why something waits. `reason` is a stable word (model/reasons.h) with the numbers in `text`.
 struct Wait {
   std::string reason;
-  std::string text;           // one sentence with numbers: "needs 16 GPUs of rtxpro6000 on 2 nodes; 8 are free"
-  std::vector<std::string> blockers;  // a sufficient set: "job 12", "limit MaxTime of partition short"
-  Instant planned_start;      // unset = not planned
+  std::string
+      text;  // one sentence with numbers: "needs 16 GPUs of rtxpro6000 on 2 nodes; 8 are free"
+  std::vector<std::string>
+      blockers;           // a sufficient set: "job 12", "limit MaxTime of partition short"
+  Instant planned_start;  // unset = not planned
   std::vector<std::string> planned_nodes;
 };
 void describe(auto& a, Wait& x) {
@@ -57,13 +59,13 @@ void describe(auto& a, GangView& x) {
 
 struct WorkloadView {
   Workload workload;
-  std::string unstarted;       // index set of array elements without a gang
+  std::string unstarted;  // index set of array elements without a gang
   bool simple_unstarted = false;
-  std::vector<GangView> gangs; // started at least once, also when pending again
-  std::optional<Wait> wait;    // of the unstarted elements
+  std::vector<GangView> gangs;  // started at least once, also when pending again
+  std::optional<Wait> wait;     // of the unstarted elements
   PriorityParts priority;
-  Duration time_limit;         // in force (the partition's default if none was asked)
-  std::string partition;       // first of those asked, or the default
+  Duration time_limit;               // in force (the partition's default if none was asked)
+  std::string partition;             // first of those asked, or the default
   Outcome outcome = Outcome::kNone;  // of elements that ended without a gang
   std::optional<std::uint32_t> ended_by_uid;
   Instant ended;
@@ -90,9 +92,9 @@ struct NodeView {
   std::uint32_t cpus_allocated = 0;
   std::uint64_t memory_mib_allocated = 0;
   std::vector<std::uint16_t> gpus_allocated;
-  bool ending = false;          // a gang is being cleaned up here (COMPLETING)
-  bool exclusive = false;       // held by one gang alone
-  bool planned = false;         // promised to a waiting gang
+  bool ending = false;     // a gang is being cleaned up here (COMPLETING)
+  bool exclusive = false;  // held by one gang alone
+  bool planned = false;    // promised to a waiting gang
 };
 void describe(auto& a, NodeView& x) {
   a("spec", x.spec);
@@ -114,7 +116,7 @@ struct StateView {
   std::vector<WorkloadView> workloads;
   std::vector<NodeView> nodes;
   std::vector<PartitionSpec> partitions;
-  std::optional<ClusterSpec> spec;  // without nodes and partitions
+  std::optional<ClusterSpec> spec;          // without nodes and partitions
   std::vector<std::uint32_t> unknown_jobs;  // asked for by number, not known
 };
 void describe(auto& a, StateView& x) {

@@ -29,7 +29,8 @@ struct EnumNames<WorkloadKind> {
 enum class Hold : std::uint8_t { kNone, kUser, kAdmin };
 template <>
 struct EnumNames<Hold> {
-  static constexpr std::array kTable{std::pair{Hold::kNone, "none"sv}, std::pair{Hold::kUser, "user"sv},
+  static constexpr std::array kTable{std::pair{Hold::kNone, "none"sv},
+                                     std::pair{Hold::kUser, "user"sv},
                                      std::pair{Hold::kAdmin, "admin"sv}};
 };
 
@@ -60,9 +61,9 @@ void describe(A& a, Rlimit& x) {
 // allocation is used by steps that its owner launches (srun, salloc).
 struct LaunchAsk {
   BlobId script;
-  BlobId environment;              // NUL-separated K=V of the submitter
-  std::vector<std::string> argv;   // arguments of the script
-  std::string command;             // path of the script, as shown to people; "" for a wrap or stdin
+  BlobId environment;             // NUL-separated K=V of the submitter
+  std::vector<std::string> argv;  // arguments of the script
+  std::string command;            // path of the script, as shown to people; "" for a wrap or stdin
   std::string work_dir;
   std::string stdin_path, stdout_path, stderr_path;  // patterns (%j, %A...); "" = default
   bool append_output = false;
@@ -100,8 +101,8 @@ struct WorkloadExtras {
   std::vector<std::string> clusters;
   std::optional<std::uint32_t> fixed_priority;  // --priority, scontrol update priority=
   std::string submit_host;
-  std::uint32_t submit_pid = 0;                 // of a session's client
-  std::vector<std::string> not_honoured;        // options accepted but without effect, for the owner
+  std::uint32_t submit_pid = 0;           // of a session's client
+  std::vector<std::string> not_honoured;  // options accepted but without effect, for the owner
 };
 template <class A>
 void describe(A& a, WorkloadExtras& x) {
@@ -127,7 +128,7 @@ struct Workload {
   WorkloadKind kind = WorkloadKind::kFinite;
   std::string name, user, group, account, qos;
   std::uint32_t uid = 0, gid = 0;
-  std::vector<std::string> partitions;  // in order of preference; empty = the default one
+  std::vector<std::string> partitions;    // in order of preference; empty = the default one
   std::vector<RoleAsk> roles{RoleAsk{}};  // one per component of a heterogeneous job
   std::optional<Duration> time_limit;     // none = the partition's default
   std::optional<Duration> time_min;
@@ -135,10 +136,10 @@ struct Workload {
   Instant begin;  // not before; unset = at once
   std::int32_t nice = 0;
   Hold hold = Hold::kNone;
-  bool requeue = true;      // may be started again after a node failure or by its owner
-  bool immediate = false;   // start at once or not at all
+  bool requeue = true;     // may be started again after a node failure or by its owner
+  bool immediate = false;  // start at once or not at all
   bool kill_on_bad_exit = false;
-  std::string array;        // "" or an index set "0-99:2": base/index_set.h
+  std::string array;                 // "" or an index set "0-99:2": base/index_set.h
   std::uint32_t array_throttle = 0;  // at most so many at once; 0 = no limit
   LaunchAsk launch;
   WorkloadExtras extras;
@@ -165,9 +166,7 @@ void describe(A& a, Workload& x) {
   a("begin_ms", x.begin);
   a("nice", x.nice);
   a("hold", x.hold);
-  bool no_requeue = !x.requeue;  // so that the default stays unwritten
-  a("no_requeue", no_requeue);
-  x.requeue = !no_requeue;
+  a("requeue", x.requeue);
   a("immediate", x.immediate);
   a("kill_on_bad_exit", x.kill_on_bad_exit);
   a("array", x.array);

@@ -28,9 +28,9 @@ struct ElementRef {
 struct Start {
   ElementRef element;
   std::string partition;
-  std::vector<Slot> slots;   // ordered by node index, then role
-  Duration limit;            // infinite = none
-  bool backfilled = false;   // started while a gang before it in order waits
+  std::vector<Slot> slots;  // ordered by node index, then role
+  Duration limit;           // infinite = none
+  bool backfilled = false;  // started while a gang before it in order waits
 };
 
 // A blocked gang's promised start. `nodes` is where it would go if nothing changed; the promise is
@@ -52,12 +52,12 @@ struct PassStats {
 };
 
 struct Plan {
-  std::vector<Start> starts;       // in the order they were decided
-  std::vector<Promise> promises;   // in order of priority
-  std::vector<Waiting> waiting;    // every pending element that does not start, by workload, gang;
-                                   // an array's unstarted elements once, as its next element
-  Instant next_look;               // a pass before this time cannot decide more unless an event
-                                   // comes (begin times, back-offs); never() if nothing waits for time
+  std::vector<Start> starts;      // in the order they were decided
+  std::vector<Promise> promises;  // in order of priority
+  std::vector<Waiting> waiting;   // every pending element that does not start, by workload, gang;
+                                  // an array's unstarted elements once, as its next element
+  Instant next_look;              // a pass before this time cannot decide more unless an event
+                      // comes (begin times, back-offs); never() if nothing waits for time
   PassStats stats;
 };
 
@@ -65,9 +65,9 @@ struct PassInput {
   const ClusterState& state;
   const Agenda& agenda;
   Instant now;
-  std::string profile = "tutti";       // a name of profiles()
+  std::string profile = "tutti";             // a name of profiles()
   std::uint64_t budget = ~std::uint64_t{0};  // work units; the rest waits for the next pass
-  std::uint32_t reserve_depth = 100;   // blocked gangs that are looked at for backfill promises
+  std::uint32_t reserve_depth = 100;  // blocked gangs that are looked at for backfill promises
 };
 
 // Cost: O(nodes + pending + running) plus the placement of each distinct shape.
