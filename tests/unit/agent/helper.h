@@ -1,0 +1,29 @@
+// The test program can be started again as a small helper (argv[1] = "agent-test-helper"), so
+// that tests run real processes without a second program.
+#pragma once
+
+#include <cstdlib>
+#include <string>
+#include <vector>
+
+#include "agent/process.h"
+
+namespace tutti::agent {
+
+// Commands, each given as arguments after the first:
+//   open PATH...          prints the errno name of opening each ("OK" when it opens)
+//   make PATH MAJOR MINOR mknod, then as open; prints both
+//   bomb                  forks for ever; every process lives on
+//   eat MIB               touches so much memory
+//   spin MS               burns CPU time
+//   node-holder ARGS...   run_node_holder
+struct HelperRun {
+  SpawnedProcess process;
+  Descriptor output;  // its standard output
+};
+Result<HelperRun> start_helper(std::vector<std::string> command, SpawnOptions options = {});
+// Starts it, waits, and returns its output; `status` as of waitpid.
+Result<std::string> run_helper(std::vector<std::string> command, SpawnOptions options = {},
+                               int* status = nullptr);
+
+}  // namespace tutti::agent
