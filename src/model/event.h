@@ -11,7 +11,7 @@
 #include "base/archive.h"
 #include "base/time.h"
 #include "model/cluster.h"
-#include "model/gang.h"
+#include "model/gang_event.h"
 #include "model/ids.h"
 #include "model/workload.h"
 
@@ -86,135 +86,6 @@ void describe(auto& a, ElementsCancelled& x) {
   a("by_uid", x.by_uid);
 }
 
-// The decision to start: from here the gang holds its slots. Creates the gang at its first start.
-struct GangAllocated {
-  static constexpr std::string_view kName = "gang_allocated";
-  GangId gang;
-  WorkloadId workload;
-  std::optional<std::uint32_t> array_index;
-  Epoch epoch;
-  std::string partition;
-  std::vector<Slot> slots;
-  Instant limit_end;
-};
-void describe(auto& a, GangAllocated& x) {
-  a("gang", x.gang);
-  a("workload", x.workload);
-  a("array_index", x.array_index);
-  a("epoch", x.epoch);
-  a("partition", x.partition);
-  a("slots", x.slots);
-  a("limit_end_ms", x.limit_end);
-}
-
-// The roll call failed: no rank has run a line; everything is given back. `node` and `reason` say
-// why; the gang waits until `retry_at` and leaves `node` out. After too many it is held.
-struct RollCallFailed {
-  static constexpr std::string_view kName = "roll_call_failed";
-  GangId gang;
-  std::string node, reason;
-  Instant retry_at;
-  bool avoid_node = true;
-  bool hold = false;
-};
-void describe(auto& a, RollCallFailed& x) {
-  a("gang", x.gang);
-  a("node", x.node);
-  a("reason", x.reason);
-  a("retry_at_ms", x.retry_at);
-  a("avoid_node", x.avoid_node);
-  a("hold", x.hold);
-}
-
-// "Go": durable before any agent hears it. A batch workload's step `batch` begins with it.
-struct GangStarted {
-  static constexpr std::string_view kName = "gang_started";
-  GangId gang;
-  Instant limit_end;
-};
-void describe(auto& a, GangStarted& x) {
-  a("gang", x.gang);
-  a("limit_end_ms", x.limit_end);
-}
-
-struct StepCreated {
-  static constexpr std::string_view kName = "step_created";
-  GangId gang;
-  Step step;
-};
-void describe(auto& a, StepCreated& x) {
-  a("gang", x.gang);
-  a("step", x.step);
-}
-
-struct StepStarted {
-  static constexpr std::string_view kName = "step_started";
-  GangId gang;
-  StepId step = 0;
-};
-void describe(auto& a, StepStarted& x) {
-  a("gang", x.gang);
-  a("step", x.step);
-}
-
-struct StepEnded {
-  static constexpr std::string_view kName = "step_ended";
-  GangId gang;
-  StepId step = 0;
-  ExitStatus exit;
-  Outcome outcome = Outcome::kCompleted;
-  Usage usage;
-  std::string reason;
-};
-void describe(auto& a, StepEnded& x) {
-  a("gang", x.gang);
-  a("step", x.step);
-  a("exit", x.exit);
-  a("outcome", x.outcome);
-  a("usage", x.usage);
-  a("reason", x.reason);
-}
-
-// The end of a gang is decided; its ranks are being ended and its slots cleaned.
-struct GangEnding {
-  static constexpr std::string_view kName = "gang_ending";
-  GangId gang;
-  Outcome outcome = Outcome::kCompleted;
-  ExitStatus exit;
-  std::optional<std::uint32_t> by_uid;
-  std::string reason;
-  // Instead of ending for good: pending again once clean.
-  bool requeue = false;
-  bool counts_as_restart = false;
-  bool hold = false;
-  Instant eligible;
-  std::string avoid_node;
-};
-void describe(auto& a, GangEnding& x) {
-  a("gang", x.gang);
-  a("outcome", x.outcome);
-  a("exit", x.exit);
-  a("by_uid", x.by_uid);
-  a("reason", x.reason);
-  a("requeue", x.requeue);
-  a("counts_as_restart", x.counts_as_restart);
-  a("hold", x.hold);
-  a("eligible_ms", x.eligible);
-  a("avoid_node", x.avoid_node);
-}
-
-// A slot is clean (or its node is lost for good); when the last one is, the gang is done or,
-// if that was decided, pending again.
-struct SlotReleased {
-  static constexpr std::string_view kName = "slot_released";
-  GangId gang;
-  std::uint32_t slot = 0;
-};
-void describe(auto& a, SlotReleased& x) {
-  a("gang", x.gang);
-  a("slot", x.slot);
-}
-
 // Finished longer than MinJobAge ago: only history knows it now.
 struct WorkloadForgotten {
   static constexpr std::string_view kName = "workload_forgotten";
@@ -242,10 +113,10 @@ void describe(auto& a, PartitionChanged& x) {
   a("state", x.state);
 }
 
-using EventBody =
-    std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged, ElementsCancelled,
-                 GangAllocated, RollCallFailed, GangStarted, StepCreated, StepStarted, StepEnded,
-                 GangEnding, SlotReleased, WorkloadForgotten, NodeChanged, PartitionChanged>;
+using EventBody = std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged,
+                               ElementsCancelled, GangAllocated, RollCallFailed, AvoidanceExpired,
+                               GangStarted, StepCreated, StepStarted, StepEnded, GangEnding,
+                               SlotReleased, WorkloadForgotten, NodeChanged, PartitionChanged>;
 
 struct Event {
   Instant at;

@@ -135,7 +135,8 @@ struct Step {
   Instant created, started, ended;
   std::vector<StepSlot> slots;
   std::uint32_t cpus_per_task = 1;
-  bool overlap = false;  // shares CPUs and GPUs with other steps
+  bool overlap = false;     // shares CPUs and GPUs with other steps
+  bool takes_gpus = false;  // asked for GPUs by name, so they are its own
   ExitStatus exit;       // the worst of its ranks
   Outcome outcome = Outcome::kNone;
   Usage usage;
@@ -152,6 +153,7 @@ void describe(A& a, Step& x) {
   a("slots", x.slots);
   a("cpus_per_task", x.cpus_per_task);
   a("overlap", x.overlap);
+  a("takes_gpus", x.takes_gpus);
   a("exit", x.exit);
   a("outcome", x.outcome);
   a("usage", x.usage);

@@ -1,0 +1,21 @@
+// PlannedEngine: nodes that exist only in the plan. Orders are answered at once as a faultless agent
+// would; nothing runs, so a gang ends only when it is told to.
+#pragma once
+
+#include <vector>
+
+#include "engine/engine.h"
+
+namespace tutti {
+
+class PlannedEngine : public Engine {
+ public:
+  bool send(NodeIndex node, const to_agent::Message& order, std::string_view payload) override;
+  bool reachable(NodeIndex) const override { return true; }
+  std::vector<AgentAnswer> take_answers() override;
+
+ private:
+  std::vector<AgentAnswer> answers_;
+};
+
+}  // namespace tutti

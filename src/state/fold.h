@@ -1,0 +1,40 @@
+// The visitor behind apply(): one overload per event. Internal to state/.
+#pragma once
+
+#include "model/cluster_state.h"
+#include "model/event.h"
+
+namespace tutti::state {
+
+struct Fold {
+  ClusterState& state;
+  Agenda& agenda;
+  Instant at;
+  std::uint32_t touched_workload = 0;
+
+  Status operator()(const ClusterConfigured& e);
+  Status operator()(const WorkloadSubmitted& e);
+  Status operator()(const WorkloadChanged& e);
+  Status operator()(const ElementsCancelled& e);
+  Status operator()(const GangAllocated& e);
+  Status operator()(const RollCallFailed& e);
+  Status operator()(const AvoidanceExpired& e);
+  Status operator()(const GangStarted& e);
+  Status operator()(const StepCreated& e);
+  Status operator()(const StepStarted& e);
+  Status operator()(const StepEnded& e);
+  Status operator()(const GangEnding& e);
+  Status operator()(const SlotReleased& e);
+  Status operator()(const WorkloadForgotten& e);
+  Status operator()(const NodeChanged& e);
+  Status operator()(const PartitionChanged& e);
+
+  void put(Gang gang);
+  void put(WorkloadEntry entry);
+  // Notes when a workload has nothing left to do.
+  void close_if_over(WorkloadId id);
+  static Status unknown(std::string_view what, std::uint32_t id);
+  static Status wrong_phase(const Gang& gang, std::string_view event);
+};
+
+}  // namespace tutti::state
