@@ -108,6 +108,7 @@ struct FaultVfs::Impl {
   std::uint64_t writes = 0;
   std::uint64_t syncs = 0;
   std::uint64_t calls = 0;
+  std::uint64_t sync_failures = 0;
   std::uint64_t fault_call = 0;  // 0: none
   Fault fault = Fault::kFailOnce;
   bool off = false;
@@ -208,6 +209,10 @@ int sync_file(sqlite3_file* file, int) {
   FaultVfs::Impl& disk = *self(file)->disk;
   ++disk.syncs;
   if (disk.fails()) return SQLITE_IOERR_FSYNC;
+  if (disk.sync_failures > 0) {
+    --disk.sync_failures;
+    return SQLITE_IOERR_FSYNC;
+  }
   if (self(file)->path != nullptr) disk.unsynced.erase(self(file)->path);
   return SQLITE_OK;
 }
@@ -303,6 +308,7 @@ void FaultVfs::fault_at(std::uint64_t calls, Fault fault) {
   impl_->fault = fault;
 }
 void FaultVfs::clear_fault() { impl_->fault_call = 0; }
+void FaultVfs::fail_syncs(std::uint64_t count) { impl_->sync_failures = count; }
 void FaultVfs::power_off() { impl_->off = true; }
 
 void FaultVfs::crash(std::uint64_t seed) {
@@ -311,7 +317,11 @@ void FaultVfs::crash(std::uint64_t seed) {
     if (RawFile file(path); file.exists()) tear(file, changes, random);
   }
   impl_->unsynced.clear();
+  crash_process();
+}
+void FaultVfs::crash_process() {
   impl_->fault_call = 0;
+  impl_->sync_failures = 0;
   impl_->off = false;
 }
 

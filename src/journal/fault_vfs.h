@@ -36,12 +36,18 @@ class FaultVfs {
   // The `calls`-th write, sync or truncation from now (1 = the next) meets `fault`.
   void fault_at(std::uint64_t calls, Fault fault);
   void clear_fault();
+  // The next so many syncs fail with an I/O error: what was written may still reach the disk.
+  void fail_syncs(std::uint64_t count);
 
   // From now on no write, sync or truncation works until crash().
   void power_off();
   // Puts every file into a possible state after a loss of power; `seed` chooses which. Works
   // again afterwards. All files must be closed.
   void crash(std::uint64_t seed);
+
+  // In place of crash(): the process died, the machine did not. What was written stays as it is,
+  // and is still unsynced.
+  void crash_process();
 
   // Files may grow by so many bytes before SQLITE_FULL; empty: without limit.
   void set_free_space(std::optional<std::uint64_t> bytes);
