@@ -66,17 +66,23 @@ Status create(Database& database, const std::string& cluster_id) {
   return transaction.commit();
 }
 
+// Settings of a connection, none of which writes to the file.
 Status configure_writer(Database& database) {
-  // auto_vacuum only takes effect in a new file, and must come before the first page is written.
   // secure_delete FAST wipes what costs no extra write. (Not wal_autocheckpoint: Database has
   // already taken the hook's place, and the pragma would remove it.)
-  for (const char* sql : {"PRAGMA auto_vacuum = INCREMENTAL", "PRAGMA journal_mode = WAL",
-                          "PRAGMA synchronous = FULL", "PRAGMA secure_delete = FAST",
+  for (const char* sql : {"PRAGMA synchronous = FULL", "PRAGMA secure_delete = FAST",
                           "PRAGMA journal_size_limit = 67108864", "PRAGMA cache_size = -16384",
                           "PRAGMA temp_store = MEMORY"}) {
     if (Status s = database.execute(sql); !s) return s;
   }
   return {};
+}
+
+// The file's own settings, before its first page is written. auto_vacuum writes even when it
+// changes nothing, and must not: an open on a full disk would fail.
+Status configure_file(Database& database) {
+  if (Status s = database.execute("PRAGMA auto_vacuum = INCREMENTAL"); !s) return s;
+  return database.execute("PRAGMA journal_mode = WAL");
 }
 
 }  // namespace
@@ -116,6 +122,7 @@ Result<SchemaReport> prepare_schema(Database& database, const std::string& clust
   if (!tables) return tl::unexpected(std::move(tables.error()));
   if (*tables == 0) {
     if (Status s = configure_writer(database); !s) return tl::unexpected(std::move(s.error()));
+    if (Status s = configure_file(database); !s) return tl::unexpected(std::move(s.error()));
     if (Status s = create(database, cluster_id); !s) return tl::unexpected(std::move(s.error()));
     return SchemaReport{true, cluster_id};
   }

@@ -334,6 +334,29 @@ TEST(Crash, FullDiskKeepsWhatWasAcknowledged) {
   }
 }
 
+// A controller that finds the disk full at its start still comes up with what it had.
+TEST(Crash, FullDiskDoesNotPreventOpening) {
+  TemporaryDirectory directory;
+  FaultVfs disk;
+  const OpenOptions options{.directory = directory.state(), .vfs = disk.name()};
+  {
+    OpenedJournal opened = must_open(options);
+    must_append(opened.journal, {.events = std::vector<std::string>(100, std::string(1000, 'e'))});
+    disk.power_off();
+  }
+  disk.crash(1);
+  disk.set_free_space(0);
+  OpenedJournal opened = must_open(options);
+  EXPECT_EQ(opened.journal.last_sequence(), 100U);
+  ASSERT_EQ(opened.report.notes.size(), 1U);
+  EXPECT_NE(opened.report.notes[0].find("could not be moved"), std::string::npos);
+  Result<Sequence> refused = opened.journal.append({.events = {"no room"}});
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kExhausted);
+  disk.set_free_space(std::nullopt);
+  EXPECT_EQ(must_append(opened.journal, {.events = {"room"}}), 101U);
+}
+
 std::string event_of(Sequence sequence) {
   return fmt::format("event {} {}", sequence, std::string(sequence * 7919 % 3000, 'k'));
 }
