@@ -14,9 +14,9 @@ tl::unexpected<Error> bad_dependency(std::string_view text, std::string_view why
   return invalid(fmt::format("dependency {}: {}", quote(text), why), "invalid_dependency");
 }
 
-Result<DependencyKind> parse_kind(std::string_view text, std::string_view word) {
+Result<DependencyWord> parse_kind(std::string_view text, std::string_view word) {
   for (std::size_t i = 0; i < std::size(kKindNames); ++i)
-    if (equals_ci(word, kKindNames[i])) return static_cast<DependencyKind>(i);
+    if (equals_ci(word, kKindNames[i])) return static_cast<DependencyWord>(i);
   if (equals_ci(word, "expand") || equals_ci(word, "afterburstbuffer"))
     return bad_dependency(text, fmt::format("{} is not supported", lower(word)));
   std::string hint;
@@ -28,12 +28,12 @@ Result<DependencyKind> parse_kind(std::string_view text, std::string_view word) 
 
 // "12", "13_4", "13_*", and "5+10" after `after`.
 Result<JobReference> parse_reference(std::string_view text, std::string_view piece,
-                                     DependencyKind kind) {
+                                     DependencyWord kind) {
   JobReference reference;
   std::string_view body = piece;
   if (auto delayed = split_once(body, '+')) {
     auto minutes = parse_integer<std::uint32_t>(delayed->second);
-    if (kind != DependencyKind::kAfter || !minutes)
+    if (kind != DependencyWord::kAfter || !minutes)
       return bad_dependency(text, fmt::format("{}: +MINUTES goes with after alone", quote(piece)));
     reference.minutes = *minutes;
     body = delayed->first;
@@ -54,8 +54,8 @@ Result<JobReference> parse_reference(std::string_view text, std::string_view pie
   return reference;
 }
 
-Result<Dependency> parse_dependency(std::string_view text, std::string_view piece) {
-  Dependency dependency;
+Result<DependencyTerm> parse_dependency(std::string_view text, std::string_view piece) {
+  DependencyTerm dependency;
   std::vector<std::string_view> fields = split(piece, ':');
   // A list of job ids without a kind: how Slurm 1 wrote afterany.
   bool bare = !fields[0].empty() && is_digit(fields[0][0]);
@@ -65,7 +65,7 @@ Result<Dependency> parse_dependency(std::string_view text, std::string_view piec
     dependency.kind = *kind;
     fields.erase(fields.begin());
   }
-  if (dependency.kind == DependencyKind::kSingleton) {
+  if (dependency.kind == DependencyWord::kSingleton) {
     if (!fields.empty()) return bad_dependency(text, "singleton takes no job id");
     return dependency;
   }
@@ -93,12 +93,12 @@ Result<DependencyList> parse_dependencies(std::string_view text) {
   return list;
 }
 
-std::string_view dependency_kind_name(DependencyKind kind) {
+std::string_view dependency_word_name(DependencyWord kind) {
   return kKindNames[static_cast<std::size_t>(kind)];
 }
 
-std::string to_string(const Dependency& dependency) {
-  std::string out(dependency_kind_name(dependency.kind));
+std::string to_string(const DependencyTerm& dependency) {
+  std::string out(dependency_word_name(dependency.kind));
   for (const JobReference& job : dependency.jobs) {
     out += fmt::format(":{}", job.job);
     if (job.task) out += fmt::format("_{}", *job.task);
@@ -109,7 +109,7 @@ std::string to_string(const Dependency& dependency) {
 
 std::string to_string(const DependencyList& list) {
   std::string out;
-  for (const Dependency& dependency : list.dependencies) {
+  for (const DependencyTerm& dependency : list.dependencies) {
     if (!out.empty()) out += list.any ? '?' : ',';
     out += to_string(dependency);
   }

@@ -11,7 +11,7 @@
 
 namespace tutti {
 
-enum class DependencyKind : std::uint8_t {
+enum class DependencyWord : std::uint8_t {
   kAfter,       // has started (or was cancelled), plus minutes
   kAfterAny,    // has ended, however
   kAfterOk,     // has ended with exit code 0
@@ -27,14 +27,14 @@ struct JobReference {
   friend bool operator==(const JobReference&, const JobReference&) = default;
 };
 
-struct Dependency {
-  DependencyKind kind = DependencyKind::kAfterAny;
+struct DependencyTerm {
+  DependencyWord kind = DependencyWord::kAfterAny;
   std::vector<JobReference> jobs;  // empty for kSingleton alone
-  friend bool operator==(const Dependency&, const Dependency&) = default;
+  friend bool operator==(const DependencyTerm&, const DependencyTerm&) = default;
 };
 
 struct DependencyList {
-  std::vector<Dependency> dependencies;
+  std::vector<DependencyTerm> dependencies;
   bool any = false;  // '?' between them: one is enough; ',': all
   friend bool operator==(const DependencyList&, const DependencyList&) = default;
 };
@@ -43,8 +43,8 @@ struct DependencyList {
 // any case. Errors: kInvalid, reason "invalid_dependency": an unknown kind (with the nearest known
 // one), expand and afterburstbuffer, which Tutti does not have, ',' and '?' in one list, job 0.
 Result<DependencyList> parse_dependencies(std::string_view text);
-std::string_view dependency_kind_name(DependencyKind kind);
-std::string to_string(const Dependency& dependency);
+std::string_view dependency_word_name(DependencyWord kind);
+std::string to_string(const DependencyTerm& dependency);
 std::string to_string(const DependencyList& list);
 
 }  // namespace tutti

@@ -80,21 +80,21 @@ std::string to_string(const SignalSpec& spec) {
   return fmt::format("{}{}@{}", letters, signal_name(spec.signal), spec.seconds_before);
 }
 
-ExitStatus ExitStatus::from_wait(int status) {
+WaitStatus WaitStatus::from_wait(int status) {
   if (WIFSIGNALED(status)) return {0, static_cast<std::uint8_t>(WTERMSIG(status))};
   return {static_cast<std::uint8_t>(WEXITSTATUS(status)), 0};
 }
 
-Result<ExitStatus> parse_exit_status(std::string_view text) {
+Result<WaitStatus> parse_wait_status(std::string_view text) {
   auto parts = split_once(text, ':');
   auto code = parse_integer<std::uint8_t>(parts ? parts->first : text);
   auto signal = parts ? parse_integer<std::uint8_t>(parts->second) : std::uint8_t{0};
   if (!code || !signal)
     return invalid(fmt::format("exit status {}: expected CODE or CODE:SIGNAL", quote(text)));
-  return ExitStatus{*code, *signal};
+  return WaitStatus{*code, *signal};
 }
 
-std::string to_string(ExitStatus status) {
+std::string to_string(WaitStatus status) {
   return fmt::format("{}:{}", status.code, status.signal);
 }
 

@@ -28,17 +28,17 @@ Result<SignalSpec> parse_signal_spec(std::string_view text);
 std::string to_string(const SignalSpec& spec);
 
 // How a process ended: its exit code, or the signal that ended it. Slurm writes "CODE:SIGNAL".
-struct ExitStatus {
+struct WaitStatus {
   std::uint8_t code = 0;
   std::uint8_t signal = 0;
   // From the status word of waitpid(2).
-  static ExitStatus from_wait(int status);
+  static WaitStatus from_wait(int status);
   bool success() const { return code == 0 && signal == 0; }
   // What a shell would report: the code, or 128 + signal.
   int shell_code() const { return signal ? 128 + signal : code; }
-  friend bool operator==(const ExitStatus&, const ExitStatus&) = default;
+  friend bool operator==(const WaitStatus&, const WaitStatus&) = default;
 };
-Result<ExitStatus> parse_exit_status(std::string_view text);
-std::string to_string(ExitStatus status);
+Result<WaitStatus> parse_wait_status(std::string_view text);
+std::string to_string(WaitStatus status);
 
 }  // namespace tutti

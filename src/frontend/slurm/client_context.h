@@ -52,6 +52,7 @@ struct ClientContext {
 
 // All of a file, at most `limit` bytes. Errors: what open_file() said, or kExhausted above the
 // limit (found before more than `limit` + 1 bytes were read).
-Result<std::string> read_file(const OpenFile& open_file, const std::string& path, std::size_t limit);
+Result<std::string> read_file(const OpenFile& open_file, const std::string& path,
+                              std::size_t limit);
 
 }  // namespace tutti::slurm

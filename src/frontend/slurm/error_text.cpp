@@ -19,23 +19,21 @@ constexpr std::array kSentences{
     Sentence{reason::kInvalidNode, "Invalid node name specified"},
     Sentence{reason::kUnknownNode, "Invalid node name specified"},
     Sentence{reason::kInvalidFeature, "Invalid feature specification"},
-    Sentence{reason::kInvalidAccount,
-             "Invalid account or account/partition combination specified"},
+    Sentence{reason::kInvalidAccount, "Invalid account or account/partition combination specified"},
     Sentence{reason::kInvalidQos, "Invalid qos specification"},
     Sentence{reason::kInvalidArray, "Invalid job array specification"},
     Sentence{reason::kInvalidDependency, "Job dependency problem"},
     Sentence{reason::kInvalidReservation, "Requested reservation is invalid"},
     Sentence{reason::kInvalidGres, "Invalid generic resource (gres) specification"},
     Sentence{reason::kInvalidLicense, "Invalid license specification"},
-    Sentence{reason::kInvalidTimeLimit, "Requested time limit is invalid (missing or exceeds some limit)"},
+    Sentence{reason::kInvalidTimeLimit,
+             "Requested time limit is invalid (missing or exceeds some limit)"},
     Sentence{reason::kNeverFits, "Requested node configuration is not available"},
     Sentence{reason::kMemoryNeverFits, "Requested node configuration is not available"},
     Sentence{reason::kStepNeverFits, "Requested node configuration is not available"},
-    Sentence{reason::kScriptTooLarge,
-             "Pathname of a file, directory or other parameter too long"},
+    Sentence{reason::kScriptTooLarge, "Pathname of a file, directory or other parameter too long"},
     Sentence{reason::kEmptyScript, "Batch script is empty!"},
-    Sentence{reason::kTooManyJobs,
-             "Slurm temporarily unable to accept job, sleeping and retrying"},
+    Sentence{reason::kTooManyJobs, "Slurm temporarily unable to accept job, sleeping and retrying"},
     Sentence{reason::kNotImmediate, "Requested nodes are busy"},
     Sentence{reason::kStepBusy, "Requested nodes are busy"},
     Sentence{reason::kUnknownJob, "Invalid job id specified"},
@@ -77,28 +75,31 @@ CommandError submit_error(std::string_view program, const ApiError& error,
     text += fmt::format("{}: error: {}\n", program, slurm_sentence(error));
     return {1, std::move(text), {}};
   }
-  std::string_view head = program == "sbatch"   ? "Batch job submission failed"
-                          : program == "salloc" ? "Job submit/allocate failed"
-                          : error.reason == reason::kStepNeverFits ||
-                                  error.reason == reason::kStepBusy
-                              ? "Unable to create step for job"
-                              : "Unable to allocate resources";
+  std::string_view head =
+      program == "sbatch"   ? "Batch job submission failed"
+      : program == "salloc" ? "Job submit/allocate failed"
+      : error.reason == reason::kStepNeverFits || error.reason == reason::kStepBusy
+          ? "Unable to create step for job"
+          : "Unable to allocate resources";
   if (head.ends_with("for job") && !request.job.empty())
-    text += fmt::format("{}: error: {} {}: {}\n", program, head, request.job, slurm_sentence(error));
+    text +=
+        fmt::format("{}: error: {} {}: {}\n", program, head, request.job, slurm_sentence(error));
   else
     text += fmt::format("{}: error: {}: {}\n", program, head, slurm_sentence(error));
   return {1, std::move(text), {}};
 }
 
 CommandError scontrol_error(const ApiError& error, const RefusedRequest& request) {
-  std::string sentence = error.reason == reason::kNotOwner ? "Invalid user id" : slurm_sentence(error);
+  std::string sentence =
+      error.reason == reason::kNotOwner ? "Invalid user id" : slurm_sentence(error);
   if (error.code == ErrorCode::kUnavailable || request.job.empty())
     return {1, fmt::format("slurm_update error: {}\n", sentence), {}};
   return {1, fmt::format("{} for job {}\n", sentence, request.job), {}};
 }
 
 CommandError scancel_error(const ApiError& error, const RefusedRequest& request) {
-  if (error.reason == reason::kUnknownJob || error.reason == reason::kAlreadyDone) return {0, "", {}};
+  if (error.reason == reason::kUnknownJob || error.reason == reason::kAlreadyDone)
+    return {0, "", {}};
   bool denied = error.code == ErrorCode::kDenied;
   return {denied ? kExitDenied : 1,
           fmt::format("scancel: error: Kill job error on job id {}: {}\n", request.job,

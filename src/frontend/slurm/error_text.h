@@ -32,8 +32,8 @@ ApiError as_api_error(const Error& error);
 
 // What was asked for, where the text repeats it.
 struct RefusedRequest {
-  std::string partition;        // as given, for "invalid partition specified: NAME"
-  std::string_view job = "";    // "12", "12_3"
+  std::string partition;      // as given, for "invalid partition specified: NAME"
+  std::string_view job = "";  // "12", "12_3"
 };
 // A refusal of sbatch, srun, salloc: one or two lines. Exit code 1.
 CommandError submit_error(std::string_view program, const ApiError& error,

@@ -22,7 +22,8 @@ struct Scan {
   }
 
   void take(const OptionName& option, std::string value, bool has_value, std::size_t word) {
-    std::string name = option.name.empty() ? std::string(1, option.letter) : std::string(option.name);
+    std::string name =
+        option.name.empty() ? std::string(1, option.letter) : std::string(option.name);
     out.options.push_back({option.id, std::move(name), std::move(value), has_value, word});
   }
 

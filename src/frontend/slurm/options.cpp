@@ -54,7 +54,8 @@ Parsed<void> set_option(JobOptions& options, std::size_t row_index, const SetVal
     options.*(*text) = value.value;
   else if (const auto* flag = std::get_if<bool JobOptions::*>(&row.target))
     options.*(*flag) = true;
-  else if (const auto* number = std::get_if<std::optional<std::uint32_t> JobOptions::*>(&row.target))
+  else if (const auto* number =
+               std::get_if<std::optional<std::uint32_t> JobOptions::*>(&row.target))
     done = set_number(options.*(*number), value);
   else if (const auto* setter = std::get_if<Setter>(&row.target))
     done = (*setter)(options, value);
@@ -128,8 +129,8 @@ std::vector<OptionFacts> options_of(Command command) {
   std::vector<OptionFacts> facts;
   for (const OptionRow& row : option_rows())
     if (row.commands & bit(command))
-      facts.push_back({row.name, row.letter, row.argument, row.effect,
-                       environment_name(row, command)});
+      facts.push_back(
+          {row.name, row.letter, row.argument, row.effect, environment_name(row, command)});
   return facts;
 }
 
@@ -180,7 +181,8 @@ Parsed<void> add_script_words(JobOptions& options, std::span<const std::string> 
   if (!scanned->operands.empty())
     return fail_at(command_error(
         "sbatch",
-        fmt::format("Invalid directive found in batch script: {}", scanned->operands.front()), 255));
+        fmt::format("Invalid directive found in batch script: {}", scanned->operands.front()),
+        255));
   return {};
 }
 

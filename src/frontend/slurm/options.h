@@ -91,8 +91,8 @@ std::vector<OptionFacts> options_of(Command command);
 
 // One component of a command line: `srun A : B` has two.
 struct ParsedCommand {
-  std::vector<JobOptions> components;       // at least one
-  std::vector<std::string> operands;        // script or command, with its arguments, of the last
+  std::vector<JobOptions> components;  // at least one
+  std::vector<std::string> operands;   // script or command, with its arguments, of the last
   std::vector<std::vector<std::string>> commands;  // srun: of each component
 };
 

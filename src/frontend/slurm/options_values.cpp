@@ -49,7 +49,8 @@ tl::unexpected<CommandError> SetValue::not_a_number() const {
   return refuse(fmt::format("Invalid numeric value \"{}\" for --{}.", value, name));
 }
 tl::unexpected<CommandError> SetValue::bad_specification(std::string_view before) const {
-  CommandError error = command_error(program(), fmt::format("Invalid --{} specification", name), 255);
+  CommandError error =
+      command_error(program(), fmt::format("Invalid --{} specification", name), 255);
   error.text.insert(0, before);
   return tl::unexpected(std::move(error));
 }
@@ -156,10 +157,8 @@ Parsed<void> priority(JobOptions& o, const SetValue& v) {
   }
   auto value = parse_integer<std::int64_t>(trim(v.value));
   if (!value) return v.refuse(fmt::format("Invalid --priority specification"), 255);
-  if (*value < 0)
-    return v.refuse("Priority must be >= 0", 255);
-  if (*value >= kNoLimit)
-    return v.refuse(fmt::format("Priority must be < {}", kNoLimit - 1), 255);
+  if (*value < 0) return v.refuse("Priority must be >= 0", 255);
+  if (*value >= kNoLimit) return v.refuse(fmt::format("Priority must be < {}", kNoLimit - 1), 255);
   o.priority = static_cast<std::uint32_t>(*value);
   return {};
 }
@@ -184,7 +183,8 @@ Parsed<void> immediate(JobOptions& o, const SetValue& v) {
     return {};
   }
   auto seconds = positive(v.value);
-  if (!seconds) return v.refuse(fmt::format("Invalid numeric value \"{}\" for immediate.", v.value));
+  if (!seconds)
+    return v.refuse(fmt::format("Invalid numeric value \"{}\" for immediate.", v.value));
   o.immediate_s = *seconds;
   return {};
 }
@@ -226,9 +226,9 @@ Parsed<void> export_names(JobOptions& o, const SetValue& v) {
 }
 Parsed<void> mail_type(JobOptions& o, const SetValue& v) {
   static constexpr std::string_view kTypes[] = {
-      "NONE",    "BEGIN",      "END",           "FAIL",          "REQUEUE",       "ALL",
-      "STAGE_OUT", "TIME_LIMIT", "TIME_LIMIT_90", "TIME_LIMIT_80", "TIME_LIMIT_50", "ARRAY_TASKS",
-      "INVALID_DEPEND"};
+      "NONE",          "BEGIN",       "END",           "FAIL",          "REQUEUE",
+      "ALL",           "STAGE_OUT",   "TIME_LIMIT",    "TIME_LIMIT_90", "TIME_LIMIT_80",
+      "TIME_LIMIT_50", "ARRAY_TASKS", "INVALID_DEPEND"};
   for (std::string_view word : split(v.value, ',', EmptyPieces::kDrop)) {
     bool known = false;
     for (std::string_view type : kTypes) known = known || equals_ci(trim(word), type);
@@ -242,8 +242,7 @@ Parsed<void> hint(JobOptions&, const SetValue& v) {
     if (!equals_ci(word, "compute_bound") && !equals_ci(word, "memory_bound") &&
         !equals_ci(word, "multithread") && !equals_ci(word, "nomultithread") &&
         !equals_ci(word, "help"))
-      return v.refuse(
-          fmt::format("unrecognized --hint argument \"{}\", see --hint=help", v.value));
+      return v.refuse(fmt::format("unrecognized --hint argument \"{}\", see --hint=help", v.value));
   return {};
 }
 Parsed<void> wrap(JobOptions& o, const SetValue& v) {
@@ -299,8 +298,7 @@ Parsed<void> mpi(JobOptions& o, const SetValue& v) {
   if (type.starts_with("pmix")) type = "pmix";
   if (type != "none" && type != "pmi2" && type != "pmix" && type != "list" && type != "openmpi" &&
       type != "cray_shasta")
-    return v.refuse(
-        fmt::format("Invalid MPI type '{}', --mpi=list for acceptable types", v.value));
+    return v.refuse(fmt::format("Invalid MPI type '{}', --mpi=list for acceptable types", v.value));
   o.mpi = type;
   if (type != "none") o.not_honoured.push_back("mpi=" + type);
   return {};

@@ -155,13 +155,13 @@ TEST(SignalText, WarningsBeforeTheEnd) {
 }
 
 TEST(SignalText, ExitStatuses) {
-  EXPECT_EQ(to_string(ExitStatus::from_wait(3 << 8)), "3:0");
-  EXPECT_EQ(to_string(ExitStatus::from_wait(SIGKILL)), "0:9");
-  EXPECT_EQ(ExitStatus::from_wait(SIGTERM).shell_code(), 143);
-  EXPECT_FALSE(ExitStatus::from_wait(SIGTERM).success());
-  EXPECT_EQ(parse_exit_status("1:15").value(), (ExitStatus{1, 15}));
-  EXPECT_FALSE(parse_exit_status("256:0"));
-  EXPECT_FALSE(parse_exit_status("1:"));
+  EXPECT_EQ(to_string(WaitStatus::from_wait(3 << 8)), "3:0");
+  EXPECT_EQ(to_string(WaitStatus::from_wait(SIGKILL)), "0:9");
+  EXPECT_EQ(WaitStatus::from_wait(SIGTERM).shell_code(), 143);
+  EXPECT_FALSE(WaitStatus::from_wait(SIGTERM).success());
+  EXPECT_EQ(parse_wait_status("1:15").value(), (WaitStatus{1, 15}));
+  EXPECT_FALSE(parse_wait_status("256:0"));
+  EXPECT_FALSE(parse_wait_status("1:"));
 }
 }  // namespace
 }  // namespace tutti
