@@ -7,8 +7,8 @@
 #include <algorithm>
 
 #include "agent/cgroup_backends.h"
+#include "agent/device_nodes.h"
 #include "agent/process.h"
-#include "base/check.h"
 
 namespace tutti::agent {
 
@@ -16,16 +16,11 @@ std::vector<DeviceRule> standard_devices() {
   std::vector<DeviceRule> rules{{'c', {}, {}, "m"}, {'b', {}, {}, "m"}, {'c', 1, 3},   {'c', 1, 5},
                                 {'c', 1, 7},        {'c', 1, 8},        {'c', 1, 9},   {'c', 5, 0},
                                 {'c', 5, 1},        {'c', 5, 2},        {'c', 136, {}}};
-  // Drivers with a number of their own on each machine.
-  for (const auto* path :
-       {"/dev/fuse", "/dev/net/tun", "/dev/nvidiactl", "/dev/nvidia-uvm", "/dev/nvidia-uvm-tools",
-        "/dev/nvidia-modeset", "/dev/kfd", "/dev/gdrdrv", "/dev/infiniband/rdma_cm"}) {
+  for (const auto& path : shared_device_paths()) {
     struct stat status{};
-    if (::stat(path, &status) != 0 || !S_ISCHR(status.st_mode)) continue;
+    if (::stat(path.c_str(), &status) != 0) continue;
     rules.push_back({'c', major(status.st_rdev), minor(status.st_rdev), "rwm"});
   }
-  struct stat infiniband{};
-  if (::stat("/dev/infiniband", &infiniband) == 0) rules.push_back({'c', 231, {}, "rwm"});
   return rules;
 }
 

@@ -438,6 +438,8 @@ Result<SpawnedProcess> spawn(const SpawnOptions& options) {
   void* stack = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   if (stack == MAP_FAILED) return fail_errno(errno, "stack of a new process");
+  // Taking other ids makes the shared memory undumpable, which guards it while the child has it.
+  const int dumpable = ::prctl(PR_GET_DUMPABLE);
   // No handler of ours may run in the child while it shares our memory.
   sigset_t all;
   sigset_t before;
@@ -447,6 +449,7 @@ Result<SpawnedProcess> spawn(const SpawnOptions& options) {
   const pid_t pid = ::clone(run_child, static_cast<char*>(stack) + kStackBytes,
                             CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
   const int clone_error = errno;
+  if (options.credentials && dumpable == 1) ::prctl(PR_SET_DUMPABLE, 1);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   ::munmap(stack, kStackBytes);
   if (pid < 0) {

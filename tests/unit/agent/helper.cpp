@@ -1,7 +1,6 @@
 #include "tests/unit/agent/helper.h"
 
 #include <fcntl.h>
-#include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -13,6 +12,9 @@
 #include <cstdio>
 #include <cstring>
 
+#include "agent/namespaces.h"
+#include "agent/virtual_cluster.h"
+
 namespace tutti::agent {
 
 namespace {
@@ -21,6 +23,60 @@ void try_open(const char* path) {
   const int fd = ::open(path, O_RDWR | O_CLOEXEC);
   std::printf("%s\n", fd >= 0 ? "OK" : strerrorname_np(errno));
   if (fd >= 0) ::close(fd);
+}
+
+// Enters a node and runs a script there.
+int enter_and_run(const std::vector<std::string>& args) {
+  auto holder = process_ref(std::stoi(args[1]));
+  auto entered = holder ? enter_node(*holder) : Status(tl::unexpected(holder.error()));
+  if (!entered) {
+    std::printf("%s\n", entered.error().message.c_str());
+    std::fflush(stdout);
+    return 1;
+  }
+  ::setenv("PATH", "/usr/sbin:/usr/bin:/sbin:/bin", 1);
+  ::execl("/bin/sh", "sh", "-c", args[2].c_str(), nullptr);
+  return 127;
+}
+
+void print_support() {
+  const auto support = probe_namespaces();
+  std::string text;
+  const auto add = [&text](bool have, const char* word) {
+    if (!have) return;
+    if (!text.empty()) text += ' ';
+    text += word;
+  };
+  add(support.network, "network");
+  add(support.host_name, "host-name");
+  add(support.mounts, "mounts");
+  add(support.through_user_namespace, "through-user");
+  for (const auto& missing : support.missing) text += "; " + missing;
+  std::printf("%s\n", text.c_str());
+}
+
+// As the supervisor of an ordinary user's cluster would: uid 0 inside, then the user's own again.
+int show_nested_user() {
+  const auto uid = ::geteuid();
+  const auto gid = ::getegid();
+  auto become = become_user_in_userns(0, 0);
+  if (!become) {
+    std::printf("refused: %s\n", become.error().message.c_str());
+    return 0;
+  }
+  std::printf("%u ", ::geteuid());
+  std::fflush(stdout);
+  SpawnOptions options;
+  options.program = "/bin/sh";
+  options.arguments = {"sh", "-c",
+                       "echo $(id -u) $(id -g); sed -n 's/^CapEff:.//p' /proc/self/status"};
+  options.environment = {"PATH=/usr/bin:/bin"};
+  options.descriptors = {{1, 1}, {2, 2}};
+  options.user_namespace = std::pair(uid, gid);
+  auto process = spawn(options);
+  if (!process) std::printf("%s\n", process.error().message.c_str());
+  if (process) ::waitpid(process->pid, nullptr, 0);
+  return 0;
 }
 
 int run_command(const std::vector<std::string>& args) {
@@ -47,6 +103,10 @@ int run_command(const std::vector<std::string>& args) {
     while (::clock() < until) {
     }
   }
+  if (args[0] == "enter") return enter_and_run(args);
+  if (args[0] == "probe") print_support();
+  if (args[0] == "nested-user") show_nested_user();
+  if (args[0] == "node-holder") return run_node_holder();
   std::fflush(stdout);
   return 0;
 }
@@ -67,6 +127,8 @@ Result<HelperRun> start_helper(std::vector<std::string> command, SpawnOptions op
   options.program = "/proc/self/exe";
   options.arguments = {"helper", "agent-test-helper"};
   options.arguments.insert(options.arguments.end(), command.begin(), command.end());
+  Descriptor null(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  options.descriptors.emplace_back(null.get(), 0);
   options.descriptors.emplace_back(writer.get(), 1);
   options.descriptors.emplace_back(2, 2);
   auto process = spawn(options);

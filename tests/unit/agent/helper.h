@@ -16,7 +16,11 @@ namespace tutti::agent {
 //   bomb                  forks for ever; every process lives on
 //   eat MIB               touches so much memory
 //   spin MS               burns CPU time
-//   node-holder ARGS...   run_node_holder
+//   enter PID SCRIPT      enters a node's namespaces and runs the script there
+//   probe                 prints probe_namespaces()
+//   nested-user           prints uid inside a user namespace, then uid, gid and capabilities of a
+//                         child spawned with user_namespace
+//   node-holder NAME      run_node_holder
 struct HelperRun {
   SpawnedProcess process;
   Descriptor output;  // its standard output
