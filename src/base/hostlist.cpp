@@ -47,14 +47,19 @@ Result<NumberRange> parse_range(std::string_view piece, std::string_view text) {
   return NumberRange{*first, *last, low.size()};
 }
 
+bool is_name_character(char c) {
+  return static_cast<unsigned char>(c) > ' ' && c != '\x7F' &&
+         std::string_view("](){}").find(c) == std::string_view::npos;
+}
+
 Result<std::vector<Part>> parse_parts(std::string_view piece) {
   std::vector<Part> parts;
   std::string_view rest = piece;
   while (!rest.empty()) {
     std::size_t open = rest.find('[');
     std::string_view text = rest.substr(0, open);
-    if (std::any_of(text.begin(), text.end(), [](char c) { return is_space(c) || c == ']'; }))
-      return bad(piece, "a blank or an unopened ] inside a name");
+    if (!std::all_of(text.begin(), text.end(), is_name_character))
+      return bad(piece, "a blank, a parenthesis or an unopened ] inside a name");
     if (!text.empty()) parts.push_back({text, {}});
     if (open == std::string_view::npos) break;
     std::size_t close = rest.find(']', open);

@@ -12,10 +12,11 @@ namespace {
 constexpr std::string_view kUnits = "KMGTP";
 
 tl::unexpected<Error> bad_memory(std::string_view text) {
-  return invalid(fmt::format("memory {}: expected a whole number with K, M, G or T, such as 500M "
-                             "or 64G",
-                             quote(text)),
-                 "invalid_memory");
+  return invalid(
+      fmt::format("memory {}: expected a whole number with K, M, G, T or P, such as 500M "
+                  "or 64G",
+                  quote(text)),
+      "invalid_memory");
 }
 
 // The digits at the start of text; `rest` becomes what follows.
@@ -51,6 +52,9 @@ Result<std::uint64_t> parse_memory_mib(std::string_view text) {
       break;
     case 'T':
       factor = 1024 * 1024;
+      break;
+    case 'P':  // printed by Slurm, so read
+      factor = 1024 * 1024 * 1024;
       break;
     default:
       return bad_memory(text);

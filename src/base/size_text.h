@@ -10,7 +10,7 @@
 
 namespace tutti {
 
-// "500", "64G", "1GB", "1GiB", "2t": a whole number and K, M (the default), G or T, times 1024;
+// "500", "64G", "1GB", "1GiB", "2t": a whole number and K, M (the default), G, T or P, times 1024;
 // K rounds up to a whole MiB. Fractions are refused, as sbatch does. What 0 means (all memory of
 // the node) is the caller's. Errors: kInvalid, reason "invalid_memory".
 Result<std::uint64_t> parse_memory_mib(std::string_view text);

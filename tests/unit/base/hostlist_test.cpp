@@ -26,7 +26,8 @@ TEST(Hostlist, RefusesWhatIsNoList) {
        {Case{"a[1-2", "without its ]"}, Case{"a]", "unopened ]"},
         Case{"a[[1]]", "expected a number"}, Case{"a[]", "expected a number"},
         Case{"a[3-1]", "backwards"}, Case{"a[1-x]", "expected a number"}, Case{"a b", "blank"},
-        Case{"a[1-100001]", "more than 100000"}, Case{"a[0-999]b[0-999]", "more than 100000"},
+        Case{"a(b", "parenthesis"}, Case{"a[1-100001]", "more than 100000"},
+        Case{"a[0-999]b[0-999]", "more than 100000"},
         Case{"a[0-999999999999999999]", "more than 100000"},
         Case{"a[1-99999],b[1-2]", "more than 100000"}, Case{"a[-1]", "expected a number"}}) {
     auto names = expand_hostlist(text);
