@@ -12,8 +12,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     auto again = tutti::parse_signal_spec(tutti::to_string(*spec));
     TUTTI_CHECK(again.has_value() && *again == *spec);
   }
-  if (auto status = tutti::parse_exit_status(text)) {
-    auto again = tutti::parse_exit_status(tutti::to_string(*status));
+  if (auto status = tutti::parse_wait_status(text)) {
+    auto again = tutti::parse_wait_status(tutti::to_string(*status));
     TUTTI_CHECK(again.has_value() && *again == *status);
   }
   return 0;
