@@ -139,6 +139,7 @@ struct Workload {
   bool requeue = true;     // may be started again after a node failure or by its owner
   bool immediate = false;  // start at once or not at all
   bool kill_on_bad_exit = false;
+  bool cpus_per_task_given = false;  // the user said so; decides SLURM_CPUS_PER_TASK
   std::string array;                 // "" or an index set "0-99:2": base/index_set.h
   std::uint32_t array_throttle = 0;  // at most so many at once; 0 = no limit
   LaunchAsk launch;
@@ -169,6 +170,7 @@ void describe(A& a, Workload& x) {
   a("requeue", x.requeue);
   a("immediate", x.immediate);
   a("kill_on_bad_exit", x.kill_on_bad_exit);
+  a("cpus_per_task_given", x.cpus_per_task_given);
   a("array", x.array);
   a("array_throttle", x.array_throttle);
   a("launch", x.launch);

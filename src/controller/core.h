@@ -1,0 +1,182 @@
+// Core: the state of the cluster and everything that may change it. Commands, answers of agents and
+// the passing of time come in; events go to the journal; effects (orders to agents, replies to
+// callers) leave after the events are durable. Single-threaded, no clock of its own, no sockets:
+// the service around it (controller/service.h) gives it turns.
+//
+// A turn: begin(now), any number of inputs, a scheduling pass if something changed, commit(). If
+// the commit fails, the state is as before the turn and callers are told.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/log.h"
+#include "controller/attach_hub.h"
+#include "controller/job_lookup.h"
+#include "controller/ports.h"
+#include "controller/published.h"
+#include "controller/roll_call.h"
+#include "engine/agents.h"
+#include "journal/journal.h"
+#include "model/api.h"
+#include "model/event.h"
+
+namespace tutti::controller {
+
+// Named places around commit and effect where a test may end the process (TUTTI_CRASH_AT).
+using CrashPoint = std::function<void(const char* name)>;
+
+class Core {
+ public:
+  Core(journal::Journal& journal, Users& users, Log& log, CrashPoint crash_point);
+
+  // Rebuilds the state from the journal. Errors: kCorrupt.
+  Status recover(const std::optional<journal::Snapshot>& snapshot, std::uint64_t after, Instant now);
+  // Takes the configuration into force if it differs from the one in the journal. Errors: kConflict
+  // (a node in use would vanish). Part of a turn.
+  Status configure(const ClusterSpec& spec);
+
+  void begin(Instant now) { now_ = now; }
+  void on_call(ApiCall call);
+  void on_agent_message(const std::shared_ptr<Link>& link, std::string frame);
+  void on_agent_closed(const Link* link);
+  void on_client_opened(std::shared_ptr<Link> link, Caller caller, GangId gang);
+  void on_client_message(const Link* link, std::string frame);
+  void on_client_closed(const Link* link);
+  void on_time();
+  // Before a restart of agents on purpose: nothing is to be judged lost.
+  void run_pass();
+  // Makes the turn durable, publishes, lets effects go. Errors: what the journal said; the turn is
+  // undone and its callers have been told.
+  Status commit();
+
+  bool wants_pass() const { return dirty_; }
+  // When on_time() or a pass has something to do next.
+  Instant next_time() const;
+  std::shared_ptr<const Published> published() const { return std::atomic_load(&published_); }
+  const ClusterState& state() const { return state_; }
+  // Answers of planned nodes wait to be taken in another turn.
+  bool take_planned_answers();
+  bool idle() const { return agenda_.active.empty(); }
+  void set_shutting_down() { shutting_down_ = true; }
+  // Ends everything that runs, requeued or not (tutti down).
+  void end_all(bool requeue);
+
+ private:
+  friend class Submitter;
+  // Applies the event now and queues it for the journal.
+  void record(EventBody body);
+  void after_commit(std::function<void()> effect) { effects_.push_back(std::move(effect)); }
+  void send(NodeIndex node, to_agent::Message order, std::string payload = {});
+  void answer(ApiCall& call, HttpAnswer reply);
+  void refuse(ApiCall& call, const Error& error);
+
+  // core_submit.cpp
+  void on_submit(ApiCall& call);
+  Result<WorkloadId> accept(const Caller& caller, Submission& submission);
+  Status check_workload(const Caller& caller, Submission& submission);
+  SubmitResult try_out(const Caller& caller, Submission& submission);
+  // core_actions.cpp
+  void on_action(ApiCall& call);
+  std::vector<std::pair<std::string, JobTarget>> select(const ActionRequest& request,
+                                                        std::vector<ActionResult>& unknown);
+  Status act(const Caller& caller, const ActionRequest& request, const JobTarget& target);
+  Status cancel(const Caller& caller, const JobTarget& target, Outcome outcome);
+  Status signal(const ActionRequest& request, const JobTarget& target);
+  Status hold(const Caller& caller, const ActionRequest& request, const JobTarget& target);
+  Status requeue(const Caller& caller, const JobTarget& target, bool hold);
+  Status update(const Caller& caller, const ActionRequest& request, const JobTarget& target);
+  // core_steps.cpp
+  void on_step_request(ApiCall& call);
+  void start_step_calls(const Gang& gang, const Step& step, const StepOrder& order);
+  void end_step(GangId gang, StepId step, Outcome outcome, std::optional<std::uint32_t> uid,
+                const std::string& why);
+  void finish_step(const StepKey& key);
+  void on_batch_done(const Gang& gang, const ExitStatus& exit, Outcome outcome);
+  // core_admin.cpp
+  void on_node_request(ApiCall& call);
+  void on_partition_request(ApiCall& call);
+  void on_configure(ApiCall& call);
+  // core_gangs.cpp
+  void start_gang(const scheduler::Start& start);
+  void prepare(const Gang& gang, std::optional<NodeIndex> only = std::nullopt);
+  void gang_ready(const Gang& gang, NodeIndex node);
+  void go(const Gang& gang);
+  void roll_call_failed(const Gang& gang, NodeIndex node, const std::string& reason);
+  void end_gang(GangId gang, GangEnding ending, const std::string& notice = {}, bool at_once = false);
+  void release(GangId gang, NodeIndex node);
+  void finish_gang(GangId gang);
+  void finish_steps_of(GangId gang, NodeIndex node);
+  void tell_gang_changed(const Gang& gang, bool agents_ready);
+  std::pair<std::string, std::string> script_of(const Workload& workload);  // text, environment
+  void remember_life(const WorkloadEntry& entry, const Gang& gang, const GangEnding& ending);
+  void remember(const WorkloadEntry& entry, const Gang* gang, const IndexSet* unstarted,
+                std::string_view state_word);
+  // core_agents.cpp
+  void on_hello(const std::shared_ptr<Link>& link, const from_agent::Hello& hello);
+  void reconcile(NodeIndex node, const from_agent::Hello& hello);
+  void on_agent(NodeIndex node, const from_agent::Message& message, std::string_view payload);
+  void on_ready(NodeIndex node, const from_agent::Ready& m);
+  void on_refused(NodeIndex node, const from_agent::Refused& m);
+  void on_step_ended(NodeIndex node, const from_agent::StepEnded& m);
+  void set_node_status(NodeIndex node, NodeStatus status, const std::string& reason);
+  void lose_node(NodeIndex node);
+  // core_time.cpp
+  void check_limits();
+  void check_roll_calls();
+  void check_nodes();
+  void check_waiters();
+  void forget_old();
+  void schedule_limit(const Gang& gang);
+
+  const Gang* gang(GangId id) const { return state_.gangs.find(id.value()); }
+  const WorkloadEntry* entry_of(const Gang& g) const {
+    return state_.workloads.find(g.workload.value());
+  }
+  std::optional<NodeIndex> node_index(std::string_view name) const;
+
+  struct Waiter {
+    std::uint32_t job = 0;
+    std::string until;
+    Instant deadline;
+    ApiCall call;
+  };
+
+  journal::Journal& journal_;
+  Users& users_;
+  Log& log_;
+  CrashPoint crash_point_;
+  ClusterState state_;
+  Agenda agenda_;
+  Instant now_;
+  journal::Batch batch_;
+  std::vector<std::function<void()>> effects_;
+  std::vector<ApiCall> callers_;  // of this turn, answered by effects; told if the commit fails
+  std::shared_ptr<const Published> published_;
+  std::shared_ptr<const PassResult> pass_ = std::make_shared<PassResult>();
+  bool dirty_ = true, shutting_down_ = false;
+  Instant next_look_ = Instant::never();
+
+  AgentsEngine engine_;
+  AttachHub hub_;
+  RollCalls calls_;
+  std::unordered_map<std::string, NodeIndex> node_by_name_;
+  std::set<std::pair<Instant, std::uint32_t>> limits_;   // time limits of running gangs
+  std::set<std::uint32_t> warned_;                       // gangs that got their warning signal
+  std::map<NodeIndex, Instant> unknown_since_;
+  std::set<std::pair<Instant, std::uint32_t>> avoidances_;  // when avoid_nodes may be cleared
+  std::deque<std::pair<Instant, std::uint32_t>> finished_;  // workloads by their end, for MinJobAge
+  std::vector<Waiter> waiters_;
+  std::map<std::string, bool> group_cache_;
+  DiagView diag_;
+};
+
+}  // namespace tutti::controller

@@ -1,0 +1,159 @@
+// Submission: a Workload is checked, completed with what the configuration says, and accepted.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/index_set.h"
+#include "controller/core.h"
+#include "model/reasons.h"
+#include "scheduler/plan.h"
+
+namespace tutti::controller {
+
+namespace {
+constexpr std::size_t kMaxScriptBytes = 4 << 20;
+constexpr std::size_t kMaxEnvironmentBytes = 8 << 20;
+
+tl::unexpected<Error> refused(std::string_view reason, std::string message) {
+  return fail(ErrorCode::kInvalid, std::move(message), std::string(reason));
+}
+BlobId base_id(const journal::BlobId& id) {
+  return blob_id_from_hex(journal::to_string(id)).value_or(BlobId{});
+}
+const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& name) {
+  for (const PartitionSpec& p : spec.partitions)
+    if (name.empty() ? p.is_default : p.name == name) return &p;
+  return nullptr;
+}
+}  // namespace
+
+Status Core::check_workload(const Caller& caller, Submission& submission) {
+  Workload& w = submission.workload;
+  const ClusterSpec& spec = *state_.spec;
+  if (!caller.is_operator && w.uid != caller.uid)
+    return fail(ErrorCode::kDenied, fmt::format("user {} may not submit as user {}", caller.uid, w.uid), std::string(reason::kNotOwner));
+  if (submission.script.size() > kMaxScriptBytes)
+    return refused(reason::kScriptTooLarge, fmt::format("the script has {} bytes, at most {} are taken", submission.script.size(), kMaxScriptBytes));
+  if (submission.environment.size() > kMaxEnvironmentBytes)
+    return refused(reason::kMalformed, fmt::format("the environment has {} bytes, at most {} are taken", submission.environment.size(), kMaxEnvironmentBytes));
+  if (w.roles.empty()) return refused(reason::kMalformed, "a workload needs at least one role");
+  if (w.partitions.empty()) {
+    const PartitionSpec* p = find_partition(spec, "");
+    if (!p) return refused(reason::kInvalidPartition, "no partition was named and the cluster has no default one");
+    w.partitions.push_back(p->name);
+  }
+  for (const std::string& name : w.partitions) {
+    const PartitionSpec* p = find_partition(spec, name);
+    if (!p || name.empty()) return refused(reason::kInvalidPartition, fmt::format("invalid partition specified: {}", name));
+    if (p->root_only && !caller.is_operator)
+      return fail(ErrorCode::kDenied, fmt::format("partition {} is for operators only", name), std::string(reason::kNotOperator));
+    if (p->no_root_jobs && w.uid == 0)
+      return fail(ErrorCode::kDenied, fmt::format("partition {} takes no jobs of root", name), std::string(reason::kNotOperator));
+    if (p->state == PartitionState::kInactive)
+      return refused(reason::kPartitionDown, fmt::format("partition {} is inactive: it takes no jobs now", name));
+    if (!p->allow_groups.empty() && !caller.is_operator) {
+      bool member = std::any_of(p->allow_groups.begin(), p->allow_groups.end(),
+                                [&](const std::string& group) { return users_.in_group(w.uid, group); });
+      if (!member) return fail(ErrorCode::kDenied, fmt::format("partition {} is for groups {}", name, fmt::join(p->allow_groups, ",")), "group_not_permitted");
+    }
+  }
+  if (w.is_array()) {
+    auto indices = parse_index_set(w.array, spec.max_array_index);
+    if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);
+  }
+  if (state_.workloads.size() >= spec.max_jobs)
+    return fail(ErrorCode::kExhausted, fmt::format("the cluster keeps at most {} jobs", spec.max_jobs), std::string(reason::kTooManyJobs));
+  return scheduler::check_can_ever_run(spec, w);
+}
+
+Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
+  Status checked = check_workload(caller, submission);
+  if (!checked) return tl::unexpected<Error>(checked.error());
+  Workload& w = submission.workload;
+  w.id = WorkloadId(state_.next_id);
+  w.submitted = now_;
+  if (w.user.empty()) w.user = users_.user_name(w.uid);
+  if (w.user.empty()) w.user = std::to_string(w.uid);
+  if (w.group.empty()) w.group = users_.group_name(w.gid);
+  if (!submission.script.empty()) {
+    journal::Blob script(std::move(submission.script));
+    w.launch.script = base_id(script.id());
+    batch_.blobs.push_back(std::move(script));
+  } else {
+    w.launch.script = BlobId{};
+  }
+  if (!submission.environment.empty()) {
+    journal::Blob environment(std::move(submission.environment));
+    w.launch.environment = base_id(environment.id());
+    batch_.blobs.push_back(std::move(environment));
+  } else {
+    w.launch.environment = BlobId{};
+  }
+  WorkloadId id = w.id;
+  record(WorkloadSubmitted{std::move(w)});
+  ++diag_.jobs_submitted;
+  return id;
+}
+
+SubmitResult Core::try_out(const Caller& caller, Submission& submission) {
+  SubmitResult result;
+  Status checked = check_workload(caller, submission);
+  if (!checked) {
+    result.error = ApiError{checked.error().code, checked.error().reason, checked.error().message};
+    return result;
+  }
+  // Plan with it on a copy; nothing of this turn's state is touched.
+  ClusterState copy = state_;
+  Agenda agenda = agenda_;
+  WorkloadEntry entry;
+  entry.workload = submission.workload;
+  entry.workload.id = result.id = WorkloadId(copy.next_id);
+  entry.workload.submitted = now_;
+  entry.workload.array.clear();
+  entry.simple_unstarted = true;
+  copy.workloads.put(result.id.value(), std::make_shared<const WorkloadEntry>(entry));
+  agenda.pending.insert(result.id.value());
+  scheduler::Plan plan = scheduler::plan({copy, agenda, now_});
+  for (const scheduler::Start& start : plan.starts) {
+    if (start.element.workload != result.id) continue;
+    result.planned_start = now_;
+    for (const Slot& slot : start.slots) result.planned_nodes.push_back(copy.spec->nodes[slot.node].name);
+  }
+  for (const scheduler::Promise& promise : plan.promises) {
+    if (promise.element.workload != result.id) continue;
+    result.planned_start = promise.at;
+    for (NodeIndex node : promise.nodes) result.planned_nodes.push_back(copy.spec->nodes[node].name);
+  }
+  return result;
+}
+
+void Core::on_submit(ApiCall& call) {
+  if (call.method != "POST") return refuse(call, Error{ErrorCode::kInvalid, "", "submissions are POSTed", {}});
+  auto request = from_json<SubmitRequest>(std::string_view(call.body));
+  if (!request) return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), request.error().message, {}});
+  call.body.clear();
+  SubmitReply reply;
+  for (Submission& submission : request->submissions) {
+    if (request->test_only) {
+      reply.results.push_back(try_out(call.caller, submission));
+      continue;
+    }
+    bool immediate = submission.workload.immediate;
+    auto id = accept(call.caller, submission);
+    SubmitResult result;
+    if (id)
+      result.id = *id;
+    else
+      result.error = ApiError{id.error().code, id.error().reason, id.error().message};
+    if (id && immediate) {
+      run_pass();
+      if (state_.workloads.find(id->value())->has_unstarted()) {
+        record(ElementsCancelled{*id, "", Outcome::kCancelled, std::nullopt});
+        result.error = ApiError{ErrorCode::kConflict, std::string(reason::kNotImmediate), "it cannot start at once"};
+      }
+    }
+    reply.results.push_back(std::move(result));
+  }
+  answer(call, {200, to_json(reply)});
+}
+
+}  // namespace tutti::controller
