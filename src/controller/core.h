@@ -96,15 +96,23 @@ class Core {
   Status update(const Caller& caller, const ActionRequest& request, const JobTarget& target);
   // core_steps.cpp
   void on_step_request(ApiCall& call);
-  void start_step_calls(const Gang& gang, const Step& step, const StepOrder& order);
+  void call_step(const Gang& gang, const Step& step, StepOrder order);
+  void resend_step(const StepRun& run, NodeIndex node);
+  StepRun& book_of(const Gang& gang, const Step& step);
+  StepId next_step_id(const Gang& gang) const;
   void end_step(GangId gang, StepId step, Outcome outcome, std::optional<std::uint32_t> uid,
                 const std::string& why);
   void finish_step(const StepKey& key);
   void on_batch_done(const Gang& gang, const ExitStatus& exit, Outcome outcome);
+  // core_clients.cpp
+  void follow_step(AttachHub::Client& client, const from_client::Follow& m, StepRun* run);
+  void client_left(const AttachHub::Client& client, bool keep_running);
+  void check_gone_clients();
   // core_admin.cpp
   void on_node_request(ApiCall& call);
   void on_partition_request(ApiCall& call);
   void on_configure(ApiCall& call);
+  void fail_gangs_on(NodeIndex node, const std::string& why);
   // core_gangs.cpp
   void start_gang(const scheduler::Start& start);
   void prepare(const Gang& gang, std::optional<NodeIndex> only = std::nullopt);
@@ -127,6 +135,9 @@ class Core {
   void on_ready(NodeIndex node, const from_agent::Ready& m);
   void on_refused(NodeIndex node, const from_agent::Refused& m);
   void on_step_ended(NodeIndex node, const from_agent::StepEnded& m);
+  void on_rank_exited(NodeIndex node, const from_agent::RankExited& m);
+  void reconcile_steps(NodeIndex node, const from_agent::GangReport& report);
+  void node_failed(GangId gang, NodeIndex node, const std::string& reason);
   void set_node_status(NodeIndex node, NodeStatus status, const std::string& reason);
   void lose_node(NodeIndex node);
   // core_time.cpp
@@ -135,6 +146,7 @@ class Core {
   void check_nodes();
   void check_waiters();
   void forget_old();
+  void close_books();
   void schedule_limit(const Gang& gang);
 
   const Gang* gang(GangId id) const { return state_.gangs.find(id.value()); }
@@ -168,6 +180,7 @@ class Core {
   AgentsEngine engine_;
   AttachHub hub_;
   RollCalls calls_;
+  std::vector<StepKey> finished_steps_;  // books to close once their output has been relayed
   std::unordered_map<std::string, NodeIndex> node_by_name_;
   std::set<std::pair<Instant, std::uint32_t>> limits_;   // time limits of running gangs
   std::set<std::uint32_t> warned_;                       // gangs that got their warning signal

@@ -127,7 +127,7 @@ void Core::roll_call_failed(const Gang& g, NodeIndex node, const std::string& re
   // The first retries go elsewhere at once; later ones wait longer and longer.
   event.retry_at = failures <= 2 ? now_ : now_ + Duration::seconds(5LL << std::min(failures - 2, 5u));
   event.hold = failures >= kMaxLaunchFailures;
-  log_.warn("roll_call_failed", {{"job", std::to_string(id.value())}, {"node", event.node}, {"reason", reason}});
+  log_.warning("roll_call_failed", {{"job", std::to_string(id.value())}, {"node", event.node}, {"reason", reason}});
   record(std::move(event));
   for (const Slot& slot : slots) send(slot.node, to_agent::Abort{{id, epoch, kExternStep}});
   avoidances_.insert({now_ + kAvoidFor, id.value()});

@@ -1,0 +1,98 @@
+// What operators do to nodes, partitions and the configuration.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/hostlist.h"
+#include "controller/core.h"
+#include "model/reasons.h"
+
+namespace tutti::controller {
+
+namespace {
+Error not_operator(const std::string& what) {
+  return {ErrorCode::kDenied, std::string(reason::kNotOperator), fmt::format("only an operator may {}", what), {}};
+}
+}  // namespace
+
+void Core::on_node_request(ApiCall& call) {
+  auto request = from_json<NodeRequest>(std::string_view(call.body));
+  if (!request) return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), request.error().message, {}});
+  if (!call.caller.is_operator) return refuse(call, not_operator("change nodes"));
+  auto names = expand_hostlist(request->nodes);
+  if (!names) return refuse(call, names.error());
+  const std::string& action = request->action;
+  if (action != "drain" && action != "resume" && action != "undrain" && action != "down")
+    return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), fmt::format("unknown node action \"{}\": expected drain, resume, undrain or down", action), {}});
+  if ((action == "drain" || action == "down") && request->reason.empty())
+    return refuse(call, Error{ErrorCode::kInvalid, "reason_missing", "a reason is needed to drain a node or take it down", {}});
+  ActionReply reply;
+  for (const std::string& name : *names) {
+    auto index = node_index(name);
+    if (!index) {
+      reply.results.push_back({name, ApiError{ErrorCode::kNotFound, std::string(reason::kUnknownNode), fmt::format("node {} is not configured", name)}});
+      continue;
+    }
+    NodeState next = *state_.node(*index);
+    if (action == "resume" || action == "undrain") {
+      next.drained = next.down = false;
+      next.reason.clear();
+    } else {
+      (action == "drain" ? next.drained : next.down) = true;
+      next.reason = request->reason;
+      next.reason_uid = call.caller.uid;
+      next.reason_at = now_;
+    }
+    next.changed = now_;
+    record(NodeChanged{name, std::move(next)});
+    if (action == "down") fail_gangs_on(*index, "the node was taken down: " + request->reason);
+    reply.results.push_back({name, {}});
+  }
+  answer(call, {200, to_json(reply)});
+}
+
+void Core::fail_gangs_on(NodeIndex node, const std::string& why) {
+  std::vector<GangId> hit;
+  for (std::uint32_t id : agenda_.active) {
+    const Gang* g = state_.gangs.find(id);
+    if (std::any_of(g->slots.begin(), g->slots.end(), [&](const Slot& s) { return s.node == node && !s.released; }))
+      hit.push_back(g->id);
+  }
+  for (GangId id : hit) node_failed(id, node, why);
+}
+
+void Core::on_partition_request(ApiCall& call) {
+  auto request = from_json<PartitionRequest>(std::string_view(call.body));
+  if (!request) return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), request.error().message, {}});
+  if (!call.caller.is_operator) return refuse(call, not_operator("change partitions"));
+  const auto& partitions = state_.spec->partitions;
+  bool known = std::any_of(partitions.begin(), partitions.end(), [&](const PartitionSpec& p) { return p.name == request->partition; });
+  if (!known) return refuse(call, Error{ErrorCode::kNotFound, std::string(reason::kInvalidPartition), fmt::format("partition {} is not configured", request->partition), {}});
+  record(PartitionChanged{request->partition, request->state});
+  answer(call, {200, to_json(ActionReply{{{request->partition, {}}}})});
+}
+
+Status Core::configure(const ClusterSpec& spec) {
+  if (to_json(spec) == to_json(*state_.spec)) return {};
+  std::set<std::string> names;
+  for (const NodeSpec& node : spec.nodes) names.insert(node.name);
+  for (std::uint32_t id : agenda_.active)
+    for (const Slot& slot : state_.gangs.find(id)->slots)
+      if (!names.contains(state_.spec->nodes[slot.node].name))
+        return fail(ErrorCode::kConflict, fmt::format("node {} cannot be removed: job {} holds it", state_.spec->nodes[slot.node].name, id));
+  record(ClusterConfigured{spec});
+  engine_.configure(spec);
+  node_by_name_.clear();
+  for (NodeIndex i = 0; i < spec.nodes.size(); ++i) node_by_name_[spec.nodes[i].name] = i;
+  return {};
+}
+
+void Core::on_configure(ApiCall& call) {
+  auto request = from_json<ConfigureRequest>(std::string_view(call.body));
+  if (!request) return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), request.error().message, {}});
+  if (!call.caller.is_operator) return refuse(call, not_operator("change the configuration"));
+  Status done = configure(request->spec);
+  if (!done) return refuse(call, done.error());
+  answer(call, {200, to_json(ActionReply{})});
+}
+
+}  // namespace tutti::controller

@@ -1,0 +1,116 @@
+// Clients that follow a gang: srun, salloc, tutti run.
+#include <algorithm>
+
+#include "controller/core.h"
+#include "model/attach_protocol.h"
+
+namespace tutti::controller {
+
+namespace {
+constexpr Duration kClientGrace = Duration::seconds(30);
+}
+
+void Core::on_client_opened(std::shared_ptr<Link> link, Caller caller, GangId id) {
+  const Gang* g = gang(id);
+  const WorkloadEntry* entry = state_.workloads.find(g ? g->workload.value() : id.value());
+  if (!entry) return link->close("no such job");
+  if (!caller.is_operator && caller.uid != entry->workload.uid) return link->close("not your job");
+  // An allocation without a script lives for the client that asked for it.
+  bool owns = entry->workload.kind == WorkloadKind::kSession && !entry->workload.is_batch();
+  hub_.open(link, caller, id, owns);
+  if (!g) return;
+  tell_gang_changed(*g, g->state == GangState::kRunning);
+}
+
+void Core::on_client_message(const Link* link, std::string frame) {
+  AttachHub::Client* client = hub_.find(link);
+  if (!client) return;
+  auto decoded = decode_frame<from_client::Message>(frame);
+  if (!decoded) return client->link->close("not understood: " + decoded.error().message);
+  const Gang* g = gang(client->gang);
+  auto run_of = [&](StepId step) -> StepRun* {
+    if (!g) return nullptr;
+    auto known = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == step; });
+    return known == g->steps.end() ? nullptr : &book_of(*g, *known);
+  };
+  if (const auto* m = std::get_if<from_client::Follow>(&decoded->first)) {
+    follow_step(*client, *m, run_of(m->step));
+  } else if (const auto* m = std::get_if<from_client::Taken>(&decoded->first)) {
+    StepRun* run = run_of(m->step);
+    if (run && m->node < run->nodes.size()) send(run->nodes[m->node], to_agent::OutputTaken{run->key, m->next});
+  } else if (const auto* m = std::get_if<from_client::Input>(&decoded->first)) {
+    StepRun* run = run_of(m->step);
+    if (!run) return;
+    for (NodeIndex node : run->nodes)
+      send(node, to_agent::Input{run->key, m->rank, m->offset, m->end}, std::string(decoded->second));
+  } else if (const auto* m = std::get_if<from_client::Signal>(&decoded->first)) {
+    StepRun* run = run_of(m->step);
+    if (!run) return;
+    if (m->signal == 9 || m->signal == 15) {
+      end_step(client->gang, m->step, Outcome::kCancelled, client->caller.uid, {});
+    } else {
+      for (NodeIndex node : run->nodes) send(node, to_agent::Signal{run->key, m->signal, true, false, false});
+    }
+  } else if (const auto* m = std::get_if<from_client::Resize>(&decoded->first)) {
+    if (StepRun* run = run_of(m->step))
+      for (NodeIndex node : run->nodes) send(node, to_agent::Resize{run->key, m->rows, m->columns});
+  } else if (const auto* m = std::get_if<from_client::Leave>(&decoded->first)) {
+    client_left(*client, m->keep_running);
+    hub_.leave(link);
+  }
+}
+
+void Core::follow_step(AttachHub::Client& client, const from_client::Follow& m, StepRun* run) {
+  if (!run) return;
+  hub_.follow(client, m.step, m.have, run->nodes.size());
+  for (std::size_t i = 0; i < run->nodes.size(); ++i) {
+    std::uint64_t have = i < m.have.size() ? m.have[i] : 0;
+    send(run->nodes[i], to_agent::SendOutput{run->key, have});
+  }
+  // What happened while nobody listened.
+  const Gang* g = gang(client.gang);
+  auto step = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == m.step; });
+  GangId id = client.gang;
+  if (step->state == StepState::kRunning) after_commit([this, id, s = m.step] { hub_.tell(id, to_client::StepStarted{s}); });
+  if (step->state == StepState::kDone) {
+    to_client::StepEnded message{m.step, step->exit, step->outcome, step->reason, run->by_uid};
+    after_commit([this, id, message, sizes = run->output_sizes] { hub_.step_ended(id, message, sizes); });
+  }
+}
+
+void Core::client_left(const AttachHub::Client& client, bool keep_running) {
+  if (keep_running) return;
+  const Gang* g = gang(client.gang);
+  if (!g) {
+    // The client gave up before its job ever started.
+    if (const WorkloadEntry* entry = state_.workloads.find(client.gang.value()); entry && client.owns_gang)
+      (void)cancel(client.caller, whole_of(*entry), Outcome::kCancelled);
+    return;
+  }
+  for (const auto& [step, have] : client.forwarded) end_step(client.gang, step, Outcome::kCancelled, client.caller.uid, "the client left");
+  g = gang(client.gang);
+  if (!client.owns_gang || g->state == GangState::kDone || g->state == GangState::kEnding) return;
+  GangEnding ending;
+  ExitStatus exit = g->derived_exit;
+  ending.outcome = exit == ExitStatus{} ? Outcome::kCompleted : Outcome::kFailed;
+  bool cancelled = std::any_of(g->steps.begin(), g->steps.end(), [](const Step& s) { return s.outcome == Outcome::kCancelled; });
+  if (g->state != GangState::kRunning || cancelled) ending.outcome = Outcome::kCancelled, ending.by_uid = client.caller.uid;
+  ending.exit = exit;
+  end_gang(client.gang, std::move(ending));
+}
+
+void Core::on_client_closed(const Link* link) { hub_.lost(link, now_ + kClientGrace); }
+
+void Core::check_gone_clients() {
+  for (const AttachHub::Gone& gone : hub_.take_gone(now_)) {
+    log_.info("client_gone", {{"job", std::to_string(gone.gang.value())}});
+    AttachHub::Client client;
+    client.gang = gone.gang;
+    client.owns_gang = gone.owns_gang;
+    client.caller = {true, false, gone.uid, 0};
+    for (StepId step : gone.steps) client.forwarded[step];
+    client_left(client, false);
+  }
+}
+
+}  // namespace tutti::controller

@@ -1,0 +1,142 @@
+// Steps: created by srun inside an allocation, called like a gang, booked to their end.
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "controller/core.h"
+#include "controller/facts.h"
+#include "model/reasons.h"
+#include "scheduler/step_layout.h"
+
+namespace tutti::controller {
+
+void Core::on_step_request(ApiCall& call) {
+  auto parsed = from_json<StepRequest>(std::string_view(call.body));
+  if (!parsed) return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), parsed.error().message, {}});
+  StepRequest& request = *parsed;
+  const Gang* g = gang(request.gang);
+  if (!g) return refuse(call, Error{ErrorCode::kNotFound, std::string(reason::kUnknownJob), fmt::format("job {} is not known", request.gang.value()), {}});
+  const WorkloadEntry* entry = entry_of(*g);
+  if (!call.caller.is_operator && call.caller.uid != entry->workload.uid)
+    return refuse(call, Error{ErrorCode::kDenied, std::string(reason::kNotOwner), "only the owner of a job launches steps in it", {}});
+  if (g->state != GangState::kRunning)
+    return refuse(call, Error{ErrorCode::kConflict, std::string(g->state == GangState::kDone || g->state == GangState::kEnding ? reason::kAlreadyDone : reason::kNotRunning), fmt::format("job {} is {}", g->id.value(), enum_name(g->state)), {}});
+  auto layout = scheduler::lay_out_step(*state_.spec, entry->workload, *g, request);
+  if (!layout) return refuse(call, layout.error());
+
+  Step step;
+  step.id = request.interactive ? kInteractiveStep : next_step_id(*g);
+  step.name = request.order.name;
+  step.created = now_;
+  step.slots = layout->slots;
+  step.cpus_per_task = layout->cpus_per_task;
+  step.overlap = request.overlap || request.interactive;
+  step.takes_gpus = request.gpus_per_task || request.gpus_total || request.gpus_per_node;
+  GangId id = g->id;
+  record(StepCreated{id, step});
+  g = gang(id);
+
+  StepReply reply;
+  reply.step = step.id;
+  reply.epoch = g->epoch;
+  for (const StepSlot& slot : step.slots) {
+    reply.nodes.push_back(state_.spec->nodes[g->slots[slot.slot].node].name);
+    reply.tasks.push_back(static_cast<std::uint32_t>(slot.ranks.size()));
+    reply.ranks.push_back(slot.ranks);
+  }
+  StepOrder order = std::move(request.order);
+  order.step = step.id;
+  order.nodes = reply.nodes;
+  order.tasks = reply.tasks;
+  order.total_tasks = layout->total_tasks;
+  order.tasks_per_node = request.tasks_per_node ? request.tasks_per_node : order.tasks_per_node;
+  order.cpus_per_task = layout->cpus_per_task;
+  order.cpus_per_task_given = request.cpus_per_task > 0;
+  order.gpus_per_task = request.gpus_per_task;
+  order.distribution = request.distribution.starts_with("cyclic") ? "Cyclic" : "Block";
+  call_step(*g, step, std::move(order));
+  answer(call, {200, to_json(reply)});
+}
+
+StepId Core::next_step_id(const Gang& g) const {
+  StepId next = 0;
+  for (const Step& step : g.steps) next = std::max(next, step.id + 1);
+  return next;
+}
+
+void Core::call_step(const Gang& g, const Step& step, StepOrder order) {
+  StepRun& run = book_of(g, step);
+  run.deadline = now_ + state_.spec->roll_call_timeout;
+  for (std::size_t i = 0; i < step.slots.size(); ++i) {
+    order.node_id = static_cast<std::uint32_t>(i);
+    order.ranks = step.slots[i].ranks;
+    order.gpus = step.slots[i].gpus;
+    run.orders.push_back(order);
+    send(run.nodes[i], to_agent::PrepareStep{g.id, g.epoch, order});
+  }
+}
+
+void Core::resend_step(const StepRun& run, NodeIndex node) {
+  for (std::size_t i = 0; i < run.nodes.size(); ++i)
+    if (run.nodes[i] == node) send(node, to_agent::PrepareStep{run.key.gang, run.key.epoch, run.orders[i]});
+}
+
+// The book of a step; opened from the state when there is none (after a restart).
+StepRun& Core::book_of(const Gang& g, const Step& step) {
+  StepKey key{g.id, g.epoch, step.id};
+  auto [it, is_new] = calls_.steps.try_emplace(key);
+  StepRun& run = it->second;
+  if (!is_new) return run;
+  run.key = key;
+  run.running = step.state == StepState::kRunning;
+  run.deadline = now_ + state_.spec->roll_call_timeout;
+  for (const StepSlot& slot : step.slots) {
+    NodeIndex node = g.slots[slot.slot].node;
+    run.nodes.push_back(node);
+    run.node_names.push_back(state_.spec->nodes[node].name);
+    if (!run.running) run.missing.insert(node);
+    if (!slot.done) run.unfinished.insert(node);
+  }
+  run.output_sizes.assign(run.nodes.size(), 0);
+  return run;
+}
+
+void Core::end_step(GangId id, StepId step_id, Outcome outcome, std::optional<std::uint32_t> uid,
+                    const std::string& why) {
+  const Gang* g = gang(id);
+  if (!g) return;
+  auto step = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == step_id; });
+  if (step == g->steps.end() || step->state == StepState::kDone) return;
+  StepRun& run = book_of(*g, *step);
+  if (run.ending) return;
+  run.ending = true;
+  if (run.forced == Outcome::kNone) run.forced = outcome;
+  run.by_uid = uid;
+  if (run.why.empty()) run.why = why;
+  for (NodeIndex node : run.nodes) {
+    if (!run.running)
+      send(node, to_agent::Abort{run.key});
+    else
+      send(node, to_agent::EndStep{run.key, state_.spec->kill_wait, fmt::format("*** STEP {}.{} ON {{node}} CANCELLED AT {{time}}{} ***", id.value(), step_id, outcome == Outcome::kTimeout ? " DUE TO TIME LIMIT" : "")});
+  }
+  if (!run.running) run.never_ran = true;
+}
+
+void Core::finish_step(const StepKey& key) {
+  StepRun* run = calls_.find(key);
+  const Gang* g = gang(key.gang);
+  if (!run || !g) return;
+  Outcome outcome = run->forced;
+  if (outcome == Outcome::kNone && run->out_of_memory) outcome = Outcome::kOutOfMemory;
+  if (outcome == Outcome::kNone)
+    outcome = run->worst == ExitStatus{} ? Outcome::kCompleted : Outcome::kFailed;
+  StepEnded event{key.gang, key.step, run->worst, outcome, run->usage, run->why};
+  record(event);
+  to_client::StepEnded message{key.step, run->worst, outcome, run->why, run->by_uid};
+  GangId id = key.gang;
+  after_commit([this, id, message, sizes = run->output_sizes] { hub_.step_ended(id, message, sizes); });
+  ExitStatus exit = run->worst;
+  finished_steps_.push_back(key);
+  if (key.step == kBatchStep) on_batch_done(*gang(key.gang), exit, outcome);
+}
+
+}  // namespace tutti::controller
