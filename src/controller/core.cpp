@@ -194,10 +194,10 @@ void Core::run_pass() {
   pass_ = std::move(result);
 }
 
-bool Core::take_planned_answers() {
-  std::vector<AgentAnswer> answers = engine_.take_answers();
-  for (const AgentAnswer& a : answers) on_agent(a.node, a.message, a.payload);
-  return !answers.empty();
+void Core::note_pass_time(std::uint64_t microseconds) {
+  diag_.pass_us_last = microseconds;
+  diag_.pass_us_max = std::max(diag_.pass_us_max, microseconds);
+  diag_.pass_us_total += microseconds;
 }
 
 std::optional<NodeIndex> Core::node_index(std::string_view name) const {

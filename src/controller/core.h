@@ -52,8 +52,10 @@ class Core {
   void on_client_message(const Link* link, std::string frame);
   void on_client_closed(const Link* link);
   void on_time();
-  // Before a restart of agents on purpose: nothing is to be judged lost.
   void run_pass();
+  void note_pass_time(std::uint64_t microseconds);
+  // After the inputs and the pass of a turn: callers whose condition came true are answered.
+  void check_after() { check_waiters(); }
   // Makes the turn durable, publishes, lets effects go. Errors: what the journal said; the turn is
   // undone and its callers have been told.
   Status commit();
@@ -64,7 +66,7 @@ class Core {
   std::shared_ptr<const Published> published() const { return std::atomic_load(&published_); }
   const ClusterState& state() const { return state_; }
   // Answers of planned nodes wait to be taken in another turn.
-  bool take_planned_answers();
+  bool has_planned_answers() const { return engine_.has_answers(); }
   bool idle() const { return agenda_.active.empty(); }
   void set_shutting_down() { shutting_down_ = true; }
   // Ends everything that runs, requeued or not (tutti down).

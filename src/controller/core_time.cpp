@@ -122,11 +122,11 @@ void Core::forget_old() {
 }
 
 void Core::on_time() {
+  for (const AgentAnswer& a : engine_.take_answers()) on_agent(a.node, a.message, a.payload);
   check_limits();
   check_roll_calls();
   check_nodes();
   check_gone_clients();
-  check_waiters();
   forget_old();
   close_books();
   if (next_look_ <= now_) dirty_ = true;

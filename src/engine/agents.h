@@ -29,6 +29,7 @@ class AgentsEngine : public Engine {
   bool send(NodeIndex node, const to_agent::Message& order, std::string_view payload) override;
   bool reachable(NodeIndex node) const override;
   std::vector<AgentAnswer> take_answers() override { return planned_.take_answers(); }
+  bool has_answers() const { return planned_.has_answers(); }
 
  private:
   std::map<NodeIndex, std::shared_ptr<Link>> links_;
