@@ -90,7 +90,11 @@ void tear(RawFile& file, const Changes& changes, std::mt19937_64& random) {
     redo(file, change, [&] {
       if (manner == 0) return false;
       if (manner == 1) return true;
-      if (manner == 2) return prefix > 0 && prefix-- > 0;
+      if (manner == 2) {
+        const bool inside = prefix > 0;
+        if (inside) --prefix;
+        return inside;
+      }
       return random() % 100 < chance;
     });
   }

@@ -18,7 +18,7 @@ constexpr std::size_t kMaxElements = 20'000;
 // Collects the WHERE clause and its parameters; texts point into the filter.
 class Conditions {
  public:
-  void add(std::string sql) {
+  void add(const std::string& sql) {
     where_ += where_.empty() ? " WHERE " : " AND ";
     where_ += sql;
   }

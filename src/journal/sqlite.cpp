@@ -169,7 +169,8 @@ std::int64_t Database::changes() const { return sqlite3_changes64(handle_.get())
 
 Status Database::sync_log() {
   sqlite3_file* file = nullptr;
-  int code = sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_JOURNAL_POINTER, &file);
+  int code = sqlite3_file_control(handle_.get(), "main", SQLITE_FCNTL_JOURNAL_POINTER,
+                                  static_cast<void*>(&file));
   if (code != SQLITE_OK) return database_error(handle_.get(), code);
   if (file == nullptr || file->pMethods == nullptr) return {};  // no log yet
   code = file->pMethods->xSync(file, SQLITE_SYNC_NORMAL);
