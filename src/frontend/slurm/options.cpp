@@ -134,6 +134,13 @@ std::vector<OptionFacts> options_of(Command command) {
   return facts;
 }
 
+Parsed<JobOptions> environment_options(Command command, const ClientContext& context) {
+  JobOptions options;
+  if (auto done = set_from_environment(command, options, context); !done)
+    return tl::unexpected(done.error());
+  return options;
+}
+
 Parsed<ParsedCommand> parse_command(Command command, std::span<const std::string> words,
                                     const ClientContext& context) {
   const std::vector<OptionName> names = names_for(command);
@@ -141,12 +148,11 @@ Parsed<ParsedCommand> parse_command(Command command, std::span<const std::string
   ParsedCommand out;
   bool more = true;
   while (more) {
-    JobOptions options;
-    if (auto done = set_from_environment(command, options, context); !done)
-      return tl::unexpected(done.error());
+    auto options = environment_options(command, context);
+    if (!options) return tl::unexpected(options.error());
     auto scanned = scan_options(names, words, settings);
     if (!scanned) return tl::unexpected(scanned.error());
-    if (auto done = set_all(command, options, scanned->options, context, Origin::kCommandLine);
+    if (auto done = set_all(command, *options, scanned->options, context, Origin::kCommandLine);
         !done)
       return tl::unexpected(done.error());
     // A lone ":" ends a component of a heterogeneous job; the rest is the next one. After a script
@@ -157,7 +163,7 @@ Parsed<ParsedCommand> parse_command(Command command, std::span<const std::string
     more = colon != scanned->operands.end();
     std::vector<std::string> operands(scanned->operands.begin(), colon);
     if (more) words = words.last(static_cast<std::size_t>(scanned->operands.end() - colon) - 1);
-    out.components.push_back(std::move(options));
+    out.components.push_back(std::move(*options));
     out.operands = operands;
     out.commands.push_back(std::move(operands));
   }

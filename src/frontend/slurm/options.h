@@ -100,6 +100,9 @@ struct ParsedCommand {
 Parsed<ParsedCommand> parse_command(Command command, std::span<const std::string> words,
                                     const ClientContext& context);
 
+// What the environment alone says: of a component that only the script has.
+Parsed<JobOptions> environment_options(Command command, const ClientContext& context);
+
 // Adds an option as a `#SBATCH` line of a script gives it: it yields to what the environment and
 // the command line said. `span` is put into an error.
 Parsed<void> add_script_words(JobOptions& options, std::span<const std::string> words,

@@ -316,6 +316,7 @@ constexpr auto kRows = std::to_array<OptionRow>({
      "SALLOC_WAIT_ALL_NODES"},
     {"wckey", 0, kRequired, kAll, kHonoured, &O::wckey, "SBATCH_WCKEY", "SALLOC_WCKEY",
      "SLURM_WCKEY"},
+    {"whole", 0, kNone, kR, kAccepted, kNothing, {}, {}, "SLURM_WHOLE"},
     {"wrap", 0, kRequired, kB, kHonoured, &set::wrap},
     {"x11", 0, kOptional, kRA, kAccepted, kNothing},
 });
