@@ -125,8 +125,9 @@ Parsed<void> lower_memory(Lowering& lowering, const JobOptions& o, RoleAsk& role
 Parsed<void> lower_nodes(Lowering& lowering, const JobOptions& o, RoleAsk& role) {
   const std::string& wanted = o.node_list.empty() ? o.node_file : o.node_list;
   if (!wanted.empty()) {
-    std::string text =
-        o.node_list.empty() && wanted.find('/') == wanted.npos ? fmt::format("./{}", wanted) : wanted;
+    std::string text = o.node_list.empty() && wanted.find('/') == wanted.npos
+                           ? fmt::format("./{}", wanted)
+                           : wanted;
     auto names = node_names(lowering, text);
     if (!names) return tl::unexpected(names.error());
     role.nodes_in = std::move(*names);
