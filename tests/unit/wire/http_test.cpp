@@ -2,9 +2,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 
-#include <cstring>
 #include <stdexcept>
 
 #include "tests/unit/wire/support.h"
@@ -16,16 +14,6 @@ std::string pattern(std::size_t size) {
   std::string text(size, '\0');
   for (std::size_t i = 0; i < size; ++i) text[i] = static_cast<char>((i * 31) ^ (i >> 8));
   return text;
-}
-
-// A socket file as a killed server leaves it behind.
-void leave_stale_socket(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  EXPECT_EQ(::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
-  ::close(descriptor);
 }
 
 int listening_socket(std::string& address) {
@@ -119,7 +107,7 @@ TEST_F(HttpTest, StaleSocketIsReplacedAndALiveOneIsNot) {
   EXPECT_TRUE(http_request(endpoint(), "GET", "/"));
   server_.reset();
 
-  leave_stale_socket(path);
+  ::close(bound_unix_socket(path));  // as a killed server leaves it behind
   start();
   EXPECT_TRUE(http_request(endpoint(), "GET", "/"));
   server_.reset();

@@ -4,12 +4,14 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -35,6 +37,16 @@ class TemporaryFolder {
  private:
   std::string path_;
 };
+
+// A bound Unix socket, not yet listening.
+inline int bound_unix_socket(const std::string& path) {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  const int descriptor = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  EXPECT_EQ(::bind(descriptor, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  return descriptor;
+}
 
 // Polls until `condition` holds; false after `seconds`.
 inline bool eventually(const std::function<bool()>& condition, int seconds = 20) {
