@@ -114,6 +114,9 @@ class RawSocket {
 // A server on a Unix socket that echoes POST bodies and answers GET /size?bytes=N with N bytes.
 class ServerTest : public ::testing::Test {
  protected:
+  // Before the members of derived classes go, which the callbacks of connections still open use.
+  void TearDown() override { server_.reset(); }
+
   Endpoint endpoint() const { return Endpoint::at_path(folder_ / "socket"); }
 
   Server& start(ServerOptions options = {}) {
