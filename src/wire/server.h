@@ -85,7 +85,8 @@ class Upgrade {
   std::shared_ptr<detail::Exchange> exchange_;
 };
 
-// Both are called on the io thread and must not block it.
+// Both are called on the io thread and must not block it. A client that hangs up while its request
+// is being answered is noticed only when the answer is written.
 using Handler = std::function<void(Request, Responder)>;
 using ChannelHandler = std::function<void(Request, Upgrade)>;
 

@@ -138,7 +138,9 @@ TEST(FrameTest, CloseCarriesCodeAndReasonAndEndsTheStream) {
   EXPECT_EQ(events[0].payload, "going away");
 
   bytes.clear();
-  append_close(bytes, Side::kServer, 1000, std::string(122, 'a') + "\xC3\xA9 and more");
+  std::string reason(122, 'a');
+  reason += "\xC3\xA9 and more";
+  append_close(bytes, Side::kServer, 1000, reason);
   EXPECT_EQ(bytes.size(), 2U + 2U + 122U) << "cut between characters, not inside one";
 }
 
