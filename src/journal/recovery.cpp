@@ -118,6 +118,17 @@ Status check_pages(Database& database) {
               "journal_database_damaged");
 }
 
+// SQLite does not say where its file is malformed; a check of all pages does, where it can be made.
+tl::unexpected<Error> located(Database& database, Error error) {
+  if (error.code == ErrorCode::kCorrupt && error.reason.empty()) {
+    Status pages = check_pages(database);
+    if (!pages && pages.error().reason == "journal_database_damaged") {
+      error = std::move(pages.error());
+    }
+  }
+  return tl::unexpected(std::move(error));
+}
+
 Status check_blobs(Database& database) {
   Result<Statement> select = database.prepare("SELECT id FROM blobs");
   if (!select) return tl::unexpected(std::move(select.error()));
@@ -193,16 +204,12 @@ Result<OpenedJournal> open(const OpenOptions& options) {
   if (!database) return tl::unexpected(std::move(database.error()));
   impl->database = std::move(*database);
   Result<SchemaReport> schema = prepare_schema(impl->database, options.cluster_id);
-  if (!schema) return tl::unexpected(std::move(schema.error()));
+  if (!schema) return located(impl->database, std::move(schema.error()));
   report.created = schema->created;
   impl->cluster_id = std::move(schema->cluster_id);
   if (Status s = settle(impl->database, report); !s) return tl::unexpected(std::move(s.error()));
   if (Status s = recover(*impl, snapshot, report); !s) {
-    // SQLite does not say where its file is malformed; a check of all pages does.
-    if (s.error().code == ErrorCode::kCorrupt && s.error().reason.empty()) {
-      if (Status pages = check_pages(impl->database); !pages) s = std::move(pages);
-    }
-    return tl::unexpected(std::move(s.error()));
+    return located(impl->database, std::move(s.error()));
   }
   if (Status s = impl->prepare_statements(); !s) return tl::unexpected(std::move(s.error()));
   return OpenedJournal{Journal(std::move(impl)), std::move(snapshot), std::move(report)};

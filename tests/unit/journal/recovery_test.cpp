@@ -166,11 +166,42 @@ TEST_F(Recovery, LostSnapshotIsRefused) {
   EXPECT_TRUE(contains(refused().message, "events 1 to 6 are missing"));
 }
 
+// The page on which a table begins.
+std::uint64_t root_page(const std::string& path, const std::string& table) {
+  sqlite3* database = nullptr;
+  EXPECT_EQ(sqlite3_open(path.c_str(), &database), SQLITE_OK);
+  std::uint64_t page = 0;
+  const std::string sql = "SELECT rootpage FROM sqlite_master WHERE name = '" + table + "'";
+  const auto take = [](void* into, int, char** values, char**) {
+    *static_cast<std::uint64_t*>(into) = std::strtoull(values[0], nullptr, 10);
+    return 0;
+  };
+  EXPECT_EQ(sqlite3_exec(database, sql.c_str(), take, &page, nullptr), SQLITE_OK);
+  sqlite3_close(database);
+  return page;
+}
+
 TEST_F(Recovery, MalformedPageIsRefusedWithItsNumber) {
   {
     must_open(options());
   }
-  // Overwrite the head of every page but the first, so that some page of the events is among them.
+  for (const std::string table : {"events", "meta"}) {
+    const std::uint64_t page = root_page(directory_.database(), table);
+    ASSERT_GT(page, 1U);
+    const std::uint64_t head = (page - 1) * 4096;  // the kind of the page
+    flip_byte(directory_.database(), head);
+    const Error error = refused();
+    EXPECT_TRUE(contains(error.message, directory_.database())) << error.message;
+    EXPECT_TRUE(contains(error.message, fmt::format("age {}", page))) << error.message;
+    flip_byte(directory_.database(), head);
+  }
+  EXPECT_EQ(must_open(options()).journal.last_sequence(), 9U);
+}
+
+TEST_F(Recovery, WhollyMalformedDatabaseIsRefused) {
+  {
+    must_open(options());
+  }
   const std::uint64_t size = std::filesystem::file_size(directory_.database());
   std::fstream file(directory_.database(), std::ios::in | std::ios::out | std::ios::binary);
   for (std::uint64_t page = 4096; page < size; page += 4096) {
@@ -180,6 +211,7 @@ TEST_F(Recovery, MalformedPageIsRefusedWithItsNumber) {
   file.close();
   const Error error = refused();
   EXPECT_TRUE(contains(error.message, directory_.database())) << error.message;
+  EXPECT_TRUE(contains(error.message, "backup")) << error.message;
 }
 
 TEST_F(Recovery, WholeFileCheckFindsWhatEventsDoNotTouch) {
