@@ -135,7 +135,7 @@ Result<HolderHandle> start_switch(const SwitchSpec& spec) {
   return handle;
 }
 
-Result<std::vector<HolderHandle>> start_nodes(const std::vector<NodeSpec>& specs) {
+Result<std::vector<HolderHandle>> start_nodes(const std::vector<VirtualNodeSpec>& specs) {
   std::vector<StartedHolder> started;
   std::vector<HolderHandle> handles;
   std::optional<Error> error;

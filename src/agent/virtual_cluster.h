@@ -68,7 +68,7 @@ struct SwitchSpec {
   // From probe_namespaces().through_user_namespace.
   bool user_namespace = false;
 };
-struct NodeSpec {
+struct VirtualNodeSpec {
   std::vector<std::string> command;
   ProcessRef switch_holder;
   std::string name;
@@ -84,7 +84,7 @@ struct NodeSpec {
 Result<HolderHandle> start_switch(const SwitchSpec& spec);
 // Starts all at once and returns when each is ready, in the order of the specs. All or nothing: if
 // one fails, the others are stopped and the error names the node.
-Result<std::vector<HolderHandle>> start_nodes(const std::vector<NodeSpec>& specs);
+Result<std::vector<HolderHandle>> start_nodes(const std::vector<VirtualNodeSpec>& specs);
 // Ends holders (SIGTERM, then SIGKILL after 2 s); returns when they are gone. Their namespaces go
 // when no process is left in them.
 Status stop_holders(const std::vector<ProcessRef>& holders);

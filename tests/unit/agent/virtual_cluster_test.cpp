@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "agent/cgroups.h"
 #include "agent/device_nodes.h"
 #include "agent/namespaces.h"
 #include "agent/process.h"
@@ -56,10 +57,10 @@ class Cluster {
       return;
     }
     bridge = *started;
-    std::vector<NodeSpec> specs;
+    std::vector<VirtualNodeSpec> specs;
     for (std::uint32_t i = 0; i < count; ++i) {
-      NodeSpec spec{command, bridge.process, names[i], i, folder_ / names[i], folder_ / "hosts",
-                    {}};
+      VirtualNodeSpec spec{
+          command, bridge.process, names[i], i, folder_ / names[i], folder_ / "hosts", {}};
       std::filesystem::create_directory(spec.directory);
       for (std::uint32_t gpu = 0; gpu < gpus; ++gpu) {
         spec.devices.push_back(
@@ -157,6 +158,36 @@ TEST(VirtualCluster, DeclaredGpusAreNodesThatNoDriverAnswers) {
             std::string::npos);
 }
 
+// The whole way a rank goes: into its step's cgroup and its node, holding GPU 0 of 8.
+TEST(VirtualCluster, ARankInItsNodeOpensOnlyItsOwnGpu) {
+  SKIP_WITHOUT_NAMESPACES();
+  auto groups = open_cgroups(probe_cgroups(), fmt::format("rank{}", ::getpid()), "node02");
+  if (::geteuid() != 0 || !groups->features().devices) {
+    GTEST_SKIP() << fmt::format("{}", fmt::join(groups->features().missing, "; "));
+  }
+  Cluster cluster(2, 8);
+  ASSERT_EQ(cluster.error(), "");
+  JobLimits limits;
+  limits.devices = standard_devices();
+  limits.devices->push_back({'c', pick_gpu_major(), 8, "rwm"});  // node02's number 0
+  ASSERT_TRUE(groups->create_job(1, limits));
+  ASSERT_TRUE(groups->create_step(1, "0"));
+  SpawnOptions options;
+  options.cgroup_procs = groups->procs_files(1, "0");
+  const auto script = fmt::format(
+      "for i in 0 1 7; do cat /dev/nvidia$i 2>&1; done; mknod /dev/mine c {} 9; "
+      "cat /dev/mine 2>&1; cat /dev/null; exit 0",
+      pick_gpu_major());
+  const auto holder = std::to_string(cluster.nodes[1].process.pid);
+  EXPECT_EQ(run_helper({"enter", holder, script}, options).value(),
+            "cat: /dev/nvidia0: No such device or address\n"
+            "cat: /dev/nvidia1: Operation not permitted\n"
+            "cat: /dev/nvidia7: Operation not permitted\n"
+            "cat: /dev/mine: Operation not permitted\n");
+  EXPECT_TRUE(groups->remove_job(1));
+  EXPECT_TRUE(groups->remove_node());
+}
+
 TEST(VirtualCluster, NodesAndControllerReachEachOtherAndTwoClustersDoNotMeet) {
   SKIP_WITHOUT_NAMESPACES();
   Cluster one(2, 0);
@@ -209,8 +240,8 @@ TEST(VirtualCluster, OneNodeThatCannotStartStopsAll) {
   const auto folder = std::filesystem::temp_directory_path() / fmt::format("nodes-{}", ::getpid());
   std::filesystem::create_directory(folder);
   std::ofstream(folder / "hosts") << "";
-  NodeSpec good{command, cluster.bridge.process, "good", 0, folder, folder / "hosts", {}};
-  NodeSpec bad{command, cluster.bridge.process, "bad", 1, "/nowhere", folder / "hosts", {}};
+  VirtualNodeSpec good{command, cluster.bridge.process, "good", 0, folder, folder / "hosts", {}};
+  VirtualNodeSpec bad{command, cluster.bridge.process, "bad", 1, "/nowhere", folder / "hosts", {}};
   auto nodes = start_nodes({good, bad});
   ASSERT_FALSE(nodes);
   EXPECT_EQ(nodes.error().message, "bad: making /nowhere/hostname: No such file or directory");
@@ -239,7 +270,8 @@ TEST(VirtualCluster, WorksAsAnOrdinaryUserInsideOneUserNamespace) {
   const auto support = run_helper({"probe"}, options).value();
   if (support != "network host-name mounts through-user\n") GTEST_SKIP() << support;
   options.program = "/proc/self/exe";
-  options.arguments = {"agent_test", "--gtest_filter=VirtualCluster.*:-*OrdinaryUser*",
+  options.arguments = {"agent_test",
+                       "--gtest_filter=VirtualCluster.*:-*OrdinaryUser*:*OnlyItsOwnGpu",
                        "--gtest_brief=1"};
   options.descriptors = {{0, 0}, {1, 1}, {2, 2}};
   auto process = spawn(options);
