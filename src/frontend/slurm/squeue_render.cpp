@@ -13,6 +13,8 @@ namespace {
 
 using Kind = SqueueOptions::Kind;
 
+constexpr std::string_view kInvalidJobId = "slurm_load_jobs error: Invalid job id specified\n";
+
 // One table of fields (jobs or steps) with a parsed format; Row is JobRow or StepRow.
 template <class Field, class Row>
 void print_table(std::span<const Field> fields, const ParsedFormat& format,
@@ -114,7 +116,7 @@ Output render_squeue(const StateView& view, const SqueueOptions& o) {
   if (o.kind == Kind::kSteps) return render_steps(view, o);
   Output out;
   if (single_job_unknown(view, o.filter)) {
-    out.errors = "slurm_load_jobs error: Invalid job id specified\n";
+    out.errors += kInvalidJobId;
     out.exit_code = 1;
     return out;
   }

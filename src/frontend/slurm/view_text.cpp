@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <ctime>
 
 #include "base/hostlist.h"
 
@@ -14,69 +13,34 @@ constexpr std::int64_t kDay = 86400;
 
 std::int64_t floor_div(std::int64_t a, std::int64_t b) { return a / b - (a % b < 0 ? 1 : 0); }
 
-// Broken-down time of seconds that already count local time.
-std::tm civil(std::int64_t local_seconds) {
-  std::int64_t days = floor_div(local_seconds, kDay);
-  std::int64_t rest = local_seconds - days * kDay;
-  // Days to year, month, day: the era of 400 years has 146097 days, counted from 0000-03-01.
-  std::int64_t z = days + 719468;
-  std::int64_t era = floor_div(z, 146097);
-  std::int64_t day_of_era = z - era * 146097;
-  std::int64_t year_of_era =
-      (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-  std::int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-  std::int64_t shifted_month = (5 * day_of_year + 2) / 153;
-  std::tm t{};
-  t.tm_mday = static_cast<int>(day_of_year - (153 * shifted_month + 2) / 5 + 1);
-  t.tm_mon = static_cast<int>(shifted_month < 10 ? shifted_month + 2 : shifted_month - 10);
-  t.tm_year = static_cast<int>(year_of_era + era * 400 + (t.tm_mon < 2 ? 1 : 0) - 1900);
-  t.tm_hour = static_cast<int>(rest / 3600);
-  t.tm_min = static_cast<int>(rest / 60 % 60);
-  t.tm_sec = static_cast<int>(rest % 60);
-  t.tm_wday = static_cast<int>(((days + 4) % 7 + 7) % 7);
-  static constexpr int kBefore[] = {0, 31, 59, 90, 120, 151, 181, 212, 243, 273, 304, 334};
-  int year = t.tm_year + 1900;
-  bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-  t.tm_yday = kBefore[t.tm_mon] + t.tm_mday - 1 + (leap && t.tm_mon > 1 ? 1 : 0);
-  return t;
-}
-
 constexpr std::string_view kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
                                         "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
 constexpr std::string_view kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
 
-std::string relative_text(std::int64_t at_local, std::int64_t now_local) {
-  std::tm t = civil(at_local);
-  std::int64_t day = floor_div(at_local, kDay) - floor_div(now_local, kDay);
-  if (day == 0) return fmt::format("{:02}:{:02}:{:02}", t.tm_hour, t.tm_min, t.tm_sec);
-  if (day == -1) return fmt::format("Ystday {:02}:{:02}", t.tm_hour, t.tm_min);
-  if (day == 1) return fmt::format("Tomorr {:02}:{:02}", t.tm_hour, t.tm_min);
-  if (day > -6 && day < 6)
-    return fmt::format("{} {:02}:{:02}", kDays[t.tm_wday], t.tm_hour, t.tm_min);
-  if (t.tm_year == civil(now_local).tm_year)
-    return fmt::format("{} {} {:02}:{:02}", t.tm_mday, kMonths[t.tm_mon], t.tm_hour, t.tm_min);
-  return fmt::format("{} {} {}", t.tm_mday, kMonths[t.tm_mon], t.tm_year + 1900);
+CivilTime civil_of(std::int64_t local_seconds) {
+  std::int64_t days = floor_div(local_seconds, kDay);
+  CivilTime c = civil_from_days(days);
+  auto rest = static_cast<std::int32_t>(local_seconds - days * kDay);
+  c.hour = rest / 3600;
+  c.minute = rest / 60 % 60;
+  c.second = rest % 60;
+  return c;
 }
 
 }  // namespace
 
-TimeText::TimeText(UtcOffset offset, std::string format, Instant now)
-    : offset_(std::move(offset)), format_(std::move(format)), now_(now) {
-  if (format_ == "%s") {
-    style_ = Style::kEpoch;
-  } else if (format_ == "relative") {
-    style_ = Style::kRelative;
-  } else if (format_.find('%') != std::string::npos) {
-    style_ = Style::kCustom;
-  }
+TimeText::TimeText(const TimeZone& zone, std::string_view format, Instant now)
+    : zone_(&zone), now_(now) {
+  if (format.empty() || format == "standard") return;
+  if (auto parsed = TimeFormat::parse(format, now)) format_ = *std::move(parsed);
 }
 
-std::int32_t TimeText::offset_at(std::int64_t seconds) const {
-  if (!offset_) return 0;
+std::int64_t TimeText::offset_at(std::int64_t seconds) const {
+  if (!zone_) return 0;
   // Offsets change at whole quarters of an hour, so one answer holds for the quarter.
   std::int64_t quarter = floor_div(seconds, 900);
   if (quarter != cached_quarter_) {
-    cached_offset_ = offset_(seconds);
+    cached_offset_ = zone_->offset_seconds(Instant::from_ms(seconds * 1000));
     cached_quarter_ = quarter;
   }
   return cached_offset_;
@@ -87,25 +51,14 @@ void TimeText::append(std::string& out, Instant at, std::string_view unset) cons
     out += unset;
     return;
   }
+  if (format_ && zone_) {
+    out += format_->format(at, *zone_);
+    return;
+  }
   std::int64_t seconds = at.whole_seconds();
-  if (style_ == Style::kEpoch) {
-    fmt::format_to(std::back_inserter(out), "{}", seconds);
-    return;
-  }
-  std::int64_t local = seconds + offset_at(seconds);
-  if (style_ == Style::kRelative) {
-    std::int64_t now = now_.whole_seconds();
-    out += relative_text(local, now + offset_at(now));
-    return;
-  }
-  std::tm t = civil(local);
-  if (style_ == Style::kCustom) {
-    char buffer[256];
-    out.append(buffer, std::strftime(buffer, sizeof buffer, format_.c_str(), &t));
-    return;
-  }
-  fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", t.tm_year + 1900,
-                 t.tm_mon + 1, t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec);
+  CivilTime c = civil_of(seconds + offset_at(seconds));
+  fmt::format_to(std::back_inserter(out), "{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", c.year, c.month,
+                 c.day, c.hour, c.minute, c.second);
 }
 
 std::string TimeText::text(Instant at, std::string_view unset) const {
@@ -116,9 +69,10 @@ std::string TimeText::text(Instant at, std::string_view unset) const {
 
 std::string TimeText::ctime(Instant at) const {
   std::int64_t seconds = at.whole_seconds();
-  std::tm t = civil(seconds + offset_at(seconds));
-  return fmt::format("{} {} {:2} {:02}:{:02}:{:02} {}", kDays[t.tm_wday], kMonths[t.tm_mon],
-                     t.tm_mday, t.tm_hour, t.tm_min, t.tm_sec, t.tm_year + 1900);
+  CivilTime c = civil_of(seconds + offset_at(seconds));
+  return fmt::format(
+      "{} {} {:2} {:02}:{:02}:{:02} {}", kDays[static_cast<std::size_t>(weekday_of(c))],
+      kMonths[static_cast<std::size_t>(c.month - 1)], c.day, c.hour, c.minute, c.second, c.year);
 }
 
 std::string_view cut_utf8(std::string_view text, std::size_t bytes) {

@@ -3,11 +3,13 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/civil_time.h"
+#include "base/local_time.h"
 #include "base/time.h"
 
 namespace tutti::slurm {
@@ -19,17 +21,13 @@ struct Output {
   int exit_code = 0;
 };
 
-// Seconds east of UTC in force at a moment; the composer asks the system, a test gives its own.
-using UtcOffset = std::function<std::int32_t(std::int64_t unix_seconds)>;
-
-// Times as Slurm writes them. `format` is the value of SLURM_TIME_FORMAT: "" or "standard" is
-// 2026-11-30T20:00:42, "%s" is seconds since 1970, "relative" is Slurm's short form ("20:00:42",
-// "Tomorr 20:00", "30 Nov 20:00"), any other text with '%' goes through strftime. Not thread-safe:
-// it remembers the last offset.
+// Times as Slurm writes them. `format` is the value of SLURM_TIME_FORMAT (base/local_time.h); one
+// that Slurm would refuse counts as "standard". The zone must outlive it. Not thread-safe: it
+// remembers the last offset, so that a long table asks the zone seldom.
 class TimeText {
  public:
-  TimeText() = default;
-  TimeText(UtcOffset offset, std::string format, Instant now);
+  TimeText() = default;  // UTC, standard
+  TimeText(const TimeZone& zone, std::string_view format, Instant now);
   // Unset instants are `unset`: Slurm has N/A, Unknown, None, each in its place.
   std::string text(Instant at, std::string_view unset = "N/A") const;
   void append(std::string& out, Instant at, std::string_view unset = "N/A") const;
@@ -38,14 +36,12 @@ class TimeText {
   Instant now() const { return now_; }
 
  private:
-  enum class Style : std::uint8_t { kIso, kEpoch, kRelative, kCustom };
-  std::int32_t offset_at(std::int64_t seconds) const;
-  UtcOffset offset_;
-  std::string format_;
-  Style style_ = Style::kIso;
+  std::int64_t offset_at(std::int64_t seconds) const;
+  const TimeZone* zone_ = nullptr;
+  std::optional<TimeFormat> format_;  // none: standard
   Instant now_;
   mutable std::int64_t cached_quarter_ = -1;
-  mutable std::int32_t cached_offset_ = 0;
+  mutable std::int64_t cached_offset_ = 0;
 };
 
 // How a cell sits in its column. width 0 = as wide as the value.

@@ -38,8 +38,9 @@ Instant at(int hour, int minute, int second) {
   return Instant::from_ms((kMidnight + hour * 3600 + minute * 60 + second) * 1000);
 }
 
-TimeText times(Instant now, std::string format) {
-  return TimeText([](std::int64_t) { return 0; }, std::move(format), now);
+TimeText times(Instant now, std::string_view format) {
+  static const UtcZone kUtc;
+  return TimeText(kUtc, format, now);
 }
 
 StateView cluster() {

@@ -23,7 +23,7 @@ std::vector<Command> load(const std::string& name);
 
 // 2026-11-30 at this time, UTC.
 Instant at(int hour, int minute, int second);
-TimeText times(Instant now, std::string format = {});
+TimeText times(Instant now, std::string_view format = {});
 
 // Nodes, partitions and settings of the lab, without jobs.
 StateView cluster();
