@@ -69,7 +69,9 @@ Result<Gres> parse_gres(std::string_view piece) {
   std::replace(plain.begin(), plain.end(), '=', ':');
   auto parts = split_once(plain, ':');
   std::string name(parts ? parts->first : std::string_view(plain));
-  if (!is_word(name)) return bad_gres(piece, "expected NAME[:TYPE][:COUNT]");
+  // "gres" in front is a prefix, so it cannot name a resource as well.
+  if (!is_word(name) || is_digit(name.front()) || equals_ci(name, "gres"))
+    return bad_gres(piece, "expected NAME[:TYPE][:COUNT]");
   if (!parts) return Gres{std::move(name), {}, 1};
   return parse_rest(piece, std::move(name), parts->second);
 }

@@ -41,29 +41,32 @@ Result<std::uint64_t> parse_memory_mib(std::string_view text) {
   char letter = unit.empty() ? 'M' : to_upper(unit.front());
   std::string_view tail = unit.empty() ? unit : unit.substr(1);
   if (!tail.empty() && !equals_ci(tail, "B") && !equals_ci(tail, "iB")) return bad_memory(text);
+  // MiB per unit; K is the only one below, and rounds up.
   std::uint64_t factor = 1;
+  std::uint64_t units = *number;
   switch (letter) {
     case 'K':
-      return *number / 1024 + (*number % 1024 != 0);
+      units = *number / 1024 + (*number % 1024 != 0);
+      break;
     case 'M':
       break;
     case 'G':
-      factor = 1024;
+      factor = std::uint64_t{1} << 10;
       break;
     case 'T':
-      factor = 1024 * 1024;
+      factor = std::uint64_t{1} << 20;
       break;
     case 'P':  // printed by Slurm, so read
-      factor = 1024 * 1024 * 1024;
+      factor = std::uint64_t{1} << 30;
       break;
     default:
       return bad_memory(text);
   }
   // More than an exabyte is a slip, and must not overflow sums over nodes.
   constexpr std::uint64_t kMaxMib = std::uint64_t{1} << 40;
-  if (*number > kMaxMib / factor)
-    return invalid(fmt::format("memory {}: too large", quote(text)), "invalid_memory");
-  return *number * factor;
+  if (units > kMaxMib / factor)
+    return invalid(fmt::format("memory {}: more than 1024P", quote(text)), "invalid_memory");
+  return units * factor;
 }
 
 std::string format_memory_mib(std::uint64_t mib, MemoryStyle style) {

@@ -8,7 +8,8 @@
 //     #undef LLVMFuzzerTestOneInput
 //     TEST(FuzzCorpus, Hostlist) { fuzz::replay("hostlist", fuzz_hostlist); }
 //
-// The input in progress is printed when the program ends, so that it can become a seed.
+// TUTTI_FUZZ_MUTATIONS and TUTTI_FUZZ_SEED in the environment ask for a longer or another run. The
+// input in progress is printed when the program ends, so that it can become a seed.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -18,6 +19,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -108,6 +110,11 @@ inline std::string mutate(std::string text, const std::vector<std::string>& seed
   }
   return text;
 }
+
+inline std::uint32_t number_from_environment(const char* name, std::size_t fallback) {
+  const char* text = std::getenv(name);
+  return static_cast<std::uint32_t>(text ? std::strtoul(text, nullptr, 10) : fallback);
+}
 }  // namespace detail
 
 // The files of tests/fuzz/corpus/NAME in the order of their names.
@@ -134,8 +141,10 @@ inline void replay(const std::string& name, Target target, ReplayOptions options
   auto old_segv = std::signal(SIGSEGV, detail::print_input);
   detail::run(target, "");
   for (const std::string& seed : seeds) detail::run(target, seed);
-  std::mt19937 random(options.seed);
-  for (std::size_t i = 0; i < options.mutations; ++i) {
+  std::mt19937 random(detail::number_from_environment("TUTTI_FUZZ_SEED", options.seed));
+  std::size_t mutations =
+      detail::number_from_environment("TUTTI_FUZZ_MUTATIONS", options.mutations);
+  for (std::size_t i = 0; i < mutations; ++i) {
     std::string input = detail::mutate(seeds[random() % seeds.size()], seeds, random);
     if (input.size() > options.max_size) input.resize(options.max_size);
     detail::run(target, input);

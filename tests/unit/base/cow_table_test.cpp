@@ -2,8 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <map>
+#include <memory>
 #include <random>
+#include <thread>
 
 namespace tutti {
 namespace {
@@ -81,6 +84,38 @@ TEST(CowTable, ACopySharesChunksAndAChangeClonesOne) {
   EXPECT_EQ(*snapshot.find(300), 1);
   EXPECT_EQ(*table.find(300), 2);
   EXPECT_EQ(snapshot.find(299), table.find(299));  // the record itself is shared
+}
+
+// Says most under the thread sanitizer: readers copy and read what was published while the one
+// writer changes its own table and publishes again.
+TEST(CowTable, ReadersOfASnapshotNeedNoLock) {
+  Table table;
+  std::atomic<std::shared_ptr<const Table>> published = std::make_shared<const Table>(table);
+  std::atomic<bool> done = false;
+  std::vector<std::thread> readers;
+  std::atomic<int> broken = 0;
+  for (int i = 0; i < 2; ++i) {
+    readers.emplace_back([&] {
+      while (!done) {
+        Table mine = *published.load();
+        int newest = 0;
+        mine.for_each([&](std::uint32_t, int value) { newest = std::max(newest, value); });
+        const int* counter = mine.find(0);
+        if (counter && *counter != newest) ++broken;
+        mine.put(0, nullptr);
+      }
+    });
+  }
+  std::mt19937 random(3);
+  for (int step = 1; step <= 2000; ++step) {
+    table.put(1 + random() % 600, std::make_shared<int>(step));
+    table.put(0, std::make_shared<int>(step));
+    published = std::make_shared<const Table>(table);
+  }
+  done = true;
+  for (auto& reader : readers) reader.join();
+  EXPECT_EQ(broken, 0);
+  EXPECT_EQ(*published.load()->find(0), 2000);
 }
 
 TEST(CowTable, EmptyChunksAreDropped) {

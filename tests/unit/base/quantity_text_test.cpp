@@ -61,13 +61,15 @@ TEST(SizeText, MemoryAsSbatchReadsIt) {
   };
   for (auto [text, mib] :
        {Case{"500", 500}, Case{"64G", 65536}, Case{"1GB", 1024}, Case{"1GiB", 1024},
-        Case{"2t", 2097152}, Case{"1K", 1}, Case{"1025K", 2}, Case{"0", 0}, Case{"4000M", 4000}}) {
+        Case{"2t", 2097152}, Case{"1K", 1}, Case{"1025K", 2}, Case{"0", 0}, Case{"4000M", 4000},
+        Case{"1024P", std::uint64_t{1} << 40}}) {
     auto size = parse_memory_mib(text);
     ASSERT_TRUE(size) << text;
     EXPECT_EQ(*size, mib) << text;
   }
-  for (std::string_view bad : {"lots", "", "G", "1.5T", "-1", "1X", "1Gx", "1 G", "1GG",
-                               "99999999999999999999", "18014398509481985T"})
+  for (std::string_view bad :
+       {"lots", "", "G", "1.5T", "-1", "1X", "1Gx", "1 G", "1GG", "99999999999999999999",
+        "18014398509481985T", "1025P", "4294962949672952k"})
     EXPECT_EQ(parse_memory_mib(bad).error().reason, "invalid_memory") << bad;
 }
 
@@ -112,8 +114,9 @@ TEST(GresText, ReadsWhatSlurmWrites) {
     ASSERT_TRUE(list) << text << ": " << list.error().message;
     EXPECT_EQ(to_string(*list), canonical) << text;
   }
-  for (std::string_view bad : {":", "gpu:", "gpu::4", "gpu:h100:x", "gpu:a:1:2", "gpu,,gpu",
-                               "gpu 4", "gpu:4(S:0", ",", "gpu:-1:2:3", "gpu:a:"})
+  for (std::string_view bad :
+       {":", "gpu:", "gpu::4", "gpu:h100:x", "gpu:a:1:2", "gpu,,gpu", "gpu 4", "gpu:4(S:0", ",",
+        "gpu:-1:2:3", "gpu:a:", "gres", "gres:gres:1", "4"})
     EXPECT_EQ(parse_gres_list(bad).error().reason, "invalid_gres") << bad;
 }
 
