@@ -5,6 +5,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <random>
 #include <thread>
 
@@ -90,14 +91,20 @@ TEST(CowTable, ACopySharesChunksAndAChangeClonesOne) {
 // writer changes its own table and publishes again.
 TEST(CowTable, ReadersOfASnapshotNeedNoLock) {
   Table table;
-  std::atomic<std::shared_ptr<const Table>> published = std::make_shared<const Table>(table);
+  // Not std::atomic<std::shared_ptr>: GCC 12's load() releases its lock without ordering.
+  std::mutex mutex;
+  auto published = std::make_shared<const Table>(table);
+  auto present = [&] {
+    std::lock_guard lock(mutex);
+    return published;
+  };
   std::atomic<bool> done = false;
   std::vector<std::thread> readers;
   std::atomic<int> broken = 0;
   for (int i = 0; i < 2; ++i) {
     readers.emplace_back([&] {
       while (!done) {
-        Table mine = *published.load();
+        Table mine = *present();
         int newest = 0;
         mine.for_each([&](std::uint32_t, int value) { newest = std::max(newest, value); });
         const int* counter = mine.find(0);
@@ -110,12 +117,14 @@ TEST(CowTable, ReadersOfASnapshotNeedNoLock) {
   for (int step = 1; step <= 2000; ++step) {
     table.put(1 + random() % 600, std::make_shared<int>(step));
     table.put(0, std::make_shared<int>(step));
-    published = std::make_shared<const Table>(table);
+    auto next = std::make_shared<const Table>(table);
+    std::lock_guard lock(mutex);
+    published = std::move(next);
   }
   done = true;
   for (auto& reader : readers) reader.join();
   EXPECT_EQ(broken, 0);
-  EXPECT_EQ(*published.load()->find(0), 2000);
+  EXPECT_EQ(*present()->find(0), 2000);
 }
 
 TEST(CowTable, EmptyChunksAreDropped) {
