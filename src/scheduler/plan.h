@@ -33,12 +33,21 @@ struct Start {
   bool backfilled = false;  // started while a gang before it in order waits
 };
 
-// A blocked gang's promised start. `nodes` is where it would go if nothing changed; the promise is
-// the time.
+// What a promised gang would use of one node; which devices is decided when it starts.
+struct PromisedShare {
+  NodeIndex node = 0;
+  std::uint32_t cpus = 0, gpus = 0;
+  std::uint64_t memory_mib = 0;
+};
+
+// A blocked gang's promised start. `nodes` and `shares` are where it would go if nothing changed;
+// the promise is the time.
 struct Promise {
   ElementRef element;
   Instant at;
+  Instant until;  // when its time limit would end, with the grace; never() without a limit
   std::vector<NodeIndex> nodes;
+  std::vector<PromisedShare> shares;  // by node, then role
 };
 
 // Gangs of one shape that wait for one reason share the explanation.
@@ -80,7 +89,18 @@ Status check_can_ever_run(const ClusterSpec& spec, const Workload& workload);
 // The limit in force: what was asked, else the partition's default, else its maximum, else none.
 Duration time_limit_in(const PartitionSpec& partition, const Workload& workload);
 
-// Slurm's multifactor sum (man sprio), each part already weighted.
+// What priorities are measured against; made once for many jobs. Cost: O(nodes + partitions).
+struct PriorityBasis {
+  PriorityWeights weights;
+  std::uint64_t nodes = 0, cpus = 0;
+  std::uint32_t partition_factor_max = 0;
+};
+PriorityBasis priority_basis(const ClusterSpec& spec);
+
+// Slurm's multifactor sum (man sprio), each part already weighted, in the first partition asked
+// for. The total is 0 while the job is held. The second form makes the basis each time.
+PriorityParts priority_of(const PriorityBasis& basis, const ClusterSpec& spec,
+                          const WorkloadEntry& entry, Instant now);
 PriorityParts priority_of(const ClusterState& state, const WorkloadEntry& entry, Instant now);
 
 // Why an element may not be considered now (hold, dependency, begin time, throttle, back-off), as a

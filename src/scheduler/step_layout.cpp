@@ -1,7 +1,8 @@
 #include "scheduler/step_layout.h"
 
-#include <algorithm>
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <numeric>
 #include <set>
 
@@ -13,10 +14,10 @@ namespace {
 
 struct Room {
   std::uint32_t slot = 0;
-  std::uint32_t cpus = 0;       // not taken by other steps
+  std::uint32_t cpus = 0;  // not taken by other steps
   std::uint32_t cpus_total = 0;
   std::vector<std::uint16_t> gpus;  // not taken by steps that asked for GPUs
-  std::uint32_t tasks = 0;      // laid out here
+  std::uint32_t tasks = 0;          // laid out here
 };
 
 tl::unexpected<Error> never(std::string message) {
@@ -61,21 +62,25 @@ Result<std::vector<Room>> candidates(const ClusterSpec& spec, const Gang& gang,
   std::set<std::string> in(request.nodes_in.begin(), request.nodes_in.end());
   std::set<std::string> out(request.nodes_out.begin(), request.nodes_out.end());
   for (const std::string& name : in) {
-    bool held = std::any_of(rooms.begin(), rooms.end(), [&](const Room& r) { return name_of(r) == name; });
+    bool held =
+        std::any_of(rooms.begin(), rooms.end(), [&](const Room& r) { return name_of(r) == name; });
     if (!held) return never(fmt::format("node {} is not part of the allocation", name));
   }
   if (request.relative != kNoLimit) {
     if (request.relative >= rooms.size())
-      return never(fmt::format("--relative={}: the allocation has {} nodes", request.relative, rooms.size()));
+      return never(fmt::format("--relative={}: the allocation has {} nodes", request.relative,
+                               rooms.size()));
     rooms.erase(rooms.begin(), rooms.begin() + request.relative);
   }
   std::erase_if(rooms, [&](const Room& r) { return out.contains(name_of(r)); });
   // Named nodes come first; others only if more nodes are wanted than were named.
   if (!in.empty()) {
-    std::stable_partition(rooms.begin(), rooms.end(), [&](const Room& r) { return in.contains(name_of(r)); });
+    std::stable_partition(rooms.begin(), rooms.end(),
+                          [&](const Room& r) { return in.contains(name_of(r)); });
     std::size_t wanted = std::max<std::size_t>(in.size(), request.nodes_min);
     if (rooms.size() > wanted) rooms.resize(wanted);
-    std::sort(rooms.begin(), rooms.end(), [](const Room& a, const Room& b) { return a.slot < b.slot; });
+    std::sort(rooms.begin(), rooms.end(),
+              [](const Room& a, const Room& b) { return a.slot < b.slot; });
   }
   return rooms;
 }
@@ -92,7 +97,9 @@ std::uint32_t capacity(const Room& room, const StepRequest& request, std::uint32
 // Shares `tasks` over the first `nodes` rooms evenly in order, no room above its capacity.
 bool share_tasks(std::vector<Room>& rooms, std::size_t nodes, std::uint32_t tasks,
                  const std::vector<std::uint32_t>& capacities) {
-  std::uint64_t sum = std::accumulate(capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(nodes), std::uint64_t{0});
+  std::uint64_t sum =
+      std::accumulate(capacities.begin(), capacities.begin() + static_cast<std::ptrdiff_t>(nodes),
+                      std::uint64_t{0});
   if (sum < tasks || tasks < nodes) return false;
   std::uint32_t left = tasks;
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -109,7 +116,8 @@ bool share_tasks(std::vector<Room>& rooms, std::size_t nodes, std::uint32_t task
   return left == 0;
 }
 
-void number_ranks(std::vector<StepSlot>& slots, const std::vector<std::uint32_t>& tasks, bool cyclic) {
+void number_ranks(std::vector<StepSlot>& slots, const std::vector<std::uint32_t>& tasks,
+                  bool cyclic) {
   std::uint32_t rank = 0;
   if (!cyclic) {
     for (std::size_t i = 0; i < slots.size(); ++i)
@@ -137,7 +145,8 @@ Wanted wanted(const Workload& workload, const Gang& gang, const StepRequest& req
   if (request.tasks) {
     w.tasks = request.tasks;
   } else if (request.tasks_per_node) {
-    w.tasks = request.tasks_per_node * static_cast<std::uint32_t>(w.nodes_min ? w.nodes_min : rooms);
+    w.tasks =
+        request.tasks_per_node * static_cast<std::uint32_t>(w.nodes_min ? w.nodes_min : rooms);
   } else if (w.nodes_min && w.nodes_min != gang.slots.size()) {
     w.tasks = static_cast<std::uint32_t>(w.nodes_min);
   } else {
@@ -156,7 +165,8 @@ Wanted wanted(const Workload& workload, const Gang& gang, const StepRequest& req
   return w;
 }
 
-StepLayout build(std::vector<Room>& rooms, std::size_t nodes, const Wanted& w, const StepRequest& request) {
+StepLayout build(std::vector<Room>& rooms, std::size_t nodes, const Wanted& w,
+                 const StepRequest& request) {
   StepLayout layout;
   std::vector<std::uint32_t> tasks;
   for (std::size_t i = 0; i < nodes; ++i) {
@@ -171,7 +181,8 @@ StepLayout build(std::vector<Room>& rooms, std::size_t nodes, const Wanted& w, c
       gpus = *request.gpus_per_node;
     else if (request.gpus_total)
       gpus = std::max<std::size_t>(1, request.gpus_total / nodes);
-    slot.gpus.assign(room.gpus.begin(), room.gpus.begin() + static_cast<std::ptrdiff_t>(std::min(gpus, room.gpus.size())));
+    slot.gpus.assign(room.gpus.begin(), room.gpus.begin() + static_cast<std::ptrdiff_t>(
+                                                                std::min(gpus, room.gpus.size())));
     layout.slots.push_back(std::move(slot));
     tasks.push_back(room.tasks);
   }
@@ -191,7 +202,8 @@ Result<StepLayout> lay_out_step(const ClusterSpec& spec, const Workload& workloa
   if (rooms.empty()) return never("no node of the allocation is left by --nodelist and --exclude");
   Wanted w = wanted(workload, gang, request, rooms.size());
   if (w.nodes_min > rooms.size())
-    return never(fmt::format("the step wants {} nodes, the allocation has {}", w.nodes_min, rooms.size()));
+    return never(
+        fmt::format("the step wants {} nodes, the allocation has {}", w.nodes_min, rooms.size()));
   if (w.tasks < w.nodes_min) w.nodes_min = w.nodes_max = w.tasks;
 
   // Would it fit if no other step ran? Tells "wait" from "never".
@@ -212,13 +224,16 @@ Result<StepLayout> lay_out_step(const ClusterSpec& spec, const Workload& workloa
       return capacity(a, request, w.cpus_per_task) > capacity(b, request, w.cpus_per_task);
     });
     by_room.resize(nodes);
-    std::sort(by_room.begin(), by_room.end(), [](const Room& a, const Room& b) { return a.slot < b.slot; });
+    std::sort(by_room.begin(), by_room.end(),
+              [](const Room& a, const Room& b) { return a.slot < b.slot; });
     if (try_rooms(by_room, nodes)) return build(by_room, nodes, w, request);
   }
   for (std::size_t nodes = w.nodes_min; nodes <= w.nodes_max; ++nodes)
-    if (try_rooms(*all, nodes)) return busy("the step waits for CPUs or GPUs that other steps of the job use");
-  return never(fmt::format("{} tasks of {} CPUs{} do not fit into the allocation", w.tasks, w.cpus_per_task,
-                           request.gpus_per_task ? fmt::format(" and {} GPUs", request.gpus_per_task) : ""));
+    if (try_rooms(*all, nodes))
+      return busy("the step waits for CPUs or GPUs that other steps of the job use");
+  return never(
+      fmt::format("{} tasks of {} CPUs{} do not fit into the allocation", w.tasks, w.cpus_per_task,
+                  request.gpus_per_task ? fmt::format(" and {} GPUs", request.gpus_per_task) : ""));
 }
 
 }  // namespace tutti::scheduler

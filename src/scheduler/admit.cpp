@@ -1,0 +1,18 @@
+#include "scheduler/pass.h"
+
+namespace tutti::scheduler {
+
+bool admit(Pass& pass, const Candidate& candidate) {
+  const Element& element = pass.elements[candidate.element];
+  const PartitionSpec& partition = pass.cluster.spec().partitions[candidate.partition];
+  for (const AdmitRule& rule : pass.profile.admit) {
+    std::string_view reason = rule.refuse(partition, element.entry->workload,
+                                          pass.shapes[candidate.shape], candidate.limit);
+    if (reason.empty()) continue;
+    note_refused(pass, candidate, reason);
+    return false;
+  }
+  return true;
+}
+
+}  // namespace tutti::scheduler

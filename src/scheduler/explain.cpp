@@ -1,0 +1,280 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/enum_names.h"
+#include "base/text.h"
+#include "model/reasons.h"
+#include "scheduler/pass.h"
+#include "scheduler/texts.h"
+
+namespace tutti::scheduler {
+
+namespace {
+
+// A longer list of jobs is given as a count.
+constexpr std::size_t kMostJobsListed = 16;
+
+std::shared_ptr<Wait> make_wait(std::string_view reason, std::string text,
+                                std::vector<std::string> blockers = {}) {
+  auto wait = std::make_shared<Wait>();
+  wait->reason = std::string(reason);
+  wait->text = std::move(text);
+  wait->blockers = std::move(blockers);
+  return wait;
+}
+
+std::string dependency_text(const Dependency& dependency) {
+  if (dependency.kind == DependencyKind::kSingleton) return "singleton";
+  std::string out = fmt::format("{}:{}", enum_name(dependency.kind), dependency.job);
+  if (dependency.array_index) out += fmt::format("_{}", *dependency.array_index);
+  if (dependency.delay_minutes > 0) out += fmt::format("+{}", dependency.delay_minutes);
+  return out;
+}
+
+std::string ineligible_text(const Element& element, std::string_view why) {
+  const Workload& workload = element.entry->workload;
+  if (why == reason::kHeldUser || why == reason::kHeldAdmin) return "held until it is released";
+  if (why == reason::kLaunchFailedHeld)
+    return fmt::format("held after {}: {}",
+                       count_text(element.gang->launch_failures, "failed launch"),
+                       element.gang->last_failure);
+  if (why == reason::kRetrying)
+    return fmt::format("will be tried again soon; the last launch failed: {}",
+                       element.gang->last_failure);
+  if (why == reason::kBeginTime) return "its begin time has not come";
+  if (why == reason::kCleaning) return "its last run is still being cleaned up";
+  if (why == reason::kArrayThrottle)
+    return fmt::format("at most {} of the array run at once", workload.array_throttle);
+  if (why == reason::kPartitionStopped) return "none of its partitions exists any more";
+  std::vector<std::string> all;
+  for (const Dependency& each : workload.extras.dependencies) all.push_back(dependency_text(each));
+  std::string list = join(all, workload.extras.any_dependency ? "?" : ",");
+  return why == reason::kDependencyNever
+             ? fmt::format("can never start: {} did not end as required", list)
+             : fmt::format("waits for {}", list);
+}
+
+std::vector<std::string> ineligible_blockers(const Element& element, std::string_view why) {
+  if (why == reason::kDependency || why == reason::kDependencyNever) {
+    std::vector<std::string> out;
+    for (const Dependency& each : element.entry->workload.extras.dependencies)
+      out.push_back("dependency " + dependency_text(each));
+    return out;
+  }
+  if (why == reason::kArrayThrottle)
+    return {fmt::format("array limit %{}", element.entry->workload.array_throttle)};
+  if (why == reason::kBeginTime || why == reason::kRetrying) return {"time"};
+  if (why == reason::kCleaning) return {"clean-up"};
+  return {"hold"};
+}
+
+// Jobs ahead that compete for the same nodes.
+std::vector<std::string> ahead(const Pass& pass, const Shape& shape) {
+  std::vector<std::string> out;
+  std::uint64_t count = 0;
+  for (std::uint32_t id : pass.blocked_shapes) {
+    if (!shape.candidates.intersects(pass.shapes[id].candidates)) continue;
+    count += pass.shape_states[id].blocked;
+    for (const ElementRef& element : pass.shape_states[id].first_blocked)
+      if (out.size() <= kMostJobsListed) out.push_back(label(element));
+  }
+  if (count > kMostJobsListed) return {fmt::format("{} ahead", count_text(count, "job"))};
+  return out;
+}
+
+// Who holds the nodes of a placement until `at`.
+void add_holders(const Pass& pass, const Placement& placement, Instant at,
+                 std::vector<std::string>& out) {
+  for (const Share& share : placement) {
+    for (const Timeline::Release& release : pass.timeline.releases(share.node)) {
+      if (release.at > at) continue;
+      std::string name = label(pass.owners[release.owner]);
+      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+    }
+  }
+}
+
+std::vector<std::string> node_names(const Pass& pass, const Placement& placement) {
+  std::vector<std::string> out;
+  for (const Share& share : placement)
+    if (out.empty() || out.back() != pass.cluster.name(share.node))
+      out.push_back(pass.cluster.name(share.node));
+  return out;
+}
+
+std::string node_trouble(const NodeState* node) {
+  if (!node || node->status == NodeStatus::kNeverSeen) return "not seen yet";
+  std::string why = node->reason.empty() ? "" : ": " + node->reason;
+  if (node->down) return "down" + why;
+  if (node->status != NodeStatus::kUp) return "not responding" + why;
+  return "drained" + why;
+}
+
+FreeTotals free_totals(const Pass& pass, const Shape& shape) {
+  FreeTotals out;
+  shape.candidates.for_each([&](NodeIndex node) {
+    if (!pass.free.usable().contains(node)) return;
+    const Capacity& free = pass.free.at(node);
+    const NodeClass& kind = pass.cluster.of(node);
+    std::int32_t gpus = 0;
+    for (const RoleNeed& need : shape.roles)
+      if (need.asks_gpus()) gpus = std::max(gpus, free_gpus(need, kind, free));
+    out.gpus += gpus;
+    out.cpus += std::int64_t{free.cores} * kind.threads;
+    out.idle_nodes += free.vacancy == 0;
+  });
+  return out;
+}
+
+// The sentence of what waits for room, once the pass is over and it is known what stayed free.
+std::string room_text(const Pass& pass, const Shape& shape) {
+  return fmt::format("needs {}; {}", need_text(pass.cluster, shape),
+                     free_text(shape, free_totals(pass, shape)));
+}
+
+void replace_wait(Element& element, std::shared_ptr<const Wait> wait) {
+  // A planned start in one partition tells more than a refusal in another.
+  if (element.wait && element.wait->planned_start.is_set()) return;
+  element.wait = std::move(wait);
+}
+
+}  // namespace
+
+std::string label(const ElementRef& element) {
+  if (element.array_index)
+    return fmt::format("job {}_{}", element.workload.value(), *element.array_index);
+  return fmt::format("job {}", element.workload.value());
+}
+
+void note_ineligible(Pass& pass, Element& element, const Ineligible& why) {
+  if (why.until.is_set() && why.until > pass.input.now)
+    pass.plan.next_look = std::min(pass.plan.next_look, why.until);
+  element.wait = make_wait(why.reason, ineligible_text(element, why.reason),
+                           ineligible_blockers(element, why.reason));
+}
+
+void note_refused(Pass& pass, const Candidate& candidate, std::string_view why) {
+  Element& element = pass.elements[candidate.element];
+  const PartitionSpec& partition = pass.cluster.spec().partitions[candidate.partition];
+  if (element.wait) return;
+  std::string text, blocker;
+  if (why == reason::kPartitionTimeLimit) {
+    text = fmt::format("its time limit of {} s is over the {} s of partition {}",
+                       candidate.limit.whole_seconds(), partition.max_time->whole_seconds(),
+                       partition.name);
+    blocker = fmt::format("limit MaxTime of partition {}", partition.name);
+  } else if (why == reason::kPartitionNodeLimit) {
+    text = fmt::format(
+        "needs {}; partition {} allows {} to {}",
+        count_text(pass.shapes[candidate.shape].nodes, "node"), partition.name, partition.min_nodes,
+        partition.max_nodes == kNoLimit ? "any number" : std::to_string(partition.max_nodes));
+    blocker = fmt::format("node limits of partition {}", partition.name);
+  } else {
+    text = fmt::format("partition {} is {}", partition.name, enum_name(partition.state));
+    blocker = fmt::format("state of partition {}", partition.name);
+  }
+  element.wait = make_wait(why, std::move(text), {std::move(blocker)});
+}
+
+void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judgement) {
+  const Shape& shape = pass.shapes[candidate.shape];
+  std::string need = need_text(pass.cluster, shape);
+  std::vector<std::string> blockers;
+  std::string_view word = reason::kResources;
+  std::string text;
+  switch (judgement.outlook) {
+    case Outlook::kEndless:
+      add_holders(pass, judgement.placement, Instant::never(), blockers);
+      text = fmt::format("needs {}, where work without a time limit runs", need);
+      break;
+    case Outlook::kAvoided:
+      word = reason::kRetrying;
+      text = fmt::format("needs {}; nodes that refused its last launch are left out", need);
+      for (const Share& share : judgement.placement)
+        for (const RoleNeed& role : shape.roles)
+          if (role.left_out.contains(share.node))
+            blockers.push_back(
+                fmt::format("node {} (refused the last launch)", pass.cluster.name(share.node)));
+      add_holders(pass, judgement.placement, Instant::never(), blockers);
+      break;
+    case Outlook::kNoNodes: {
+      word = reason::kNodesDown;
+      std::vector<std::string> gone;
+      for (const std::string& name : node_names(pass, judgement.placement)) {
+        NodeIndex node = *pass.cluster.find(name);
+        if (pass.free.usable().contains(node)) continue;
+        gone.push_back(name);
+        blockers.push_back(
+            fmt::format("node {} ({})", name, node_trouble(pass.input.state.node(node))));
+        for (const RoleNeed& role : shape.roles)
+          if (std::binary_search(role.required.begin(), role.required.end(), node))
+            word = reason::kRequestedNodesBusy;
+      }
+      add_holders(pass, judgement.placement, Instant::never(), blockers);
+      text = fmt::format("needs {}; {} of the nodes it would use cannot take work: {}", need,
+                         gone.size(), join(gone, ","));
+      break;
+    }
+    case Outlook::kNever:
+    case Outlook::kLater:
+      word = reason::kNeverFits;
+      text = shape.never ? shape.never->message
+                         : fmt::format("needs {}: no nodes of partition {} can hold that", need,
+                                       pass.cluster.spec().partitions[shape.partition].name);
+      blockers = {"the request itself"};
+      break;
+  }
+  ShapeState& state = pass.shape_states[candidate.shape];
+  state.shared_wait[0] = make_wait(word, std::move(text), std::move(blockers));
+  replace_wait(pass.elements[candidate.element], state.shared_wait[0]);
+}
+
+void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others) {
+  ShapeState& state = pass.shape_states[candidate.shape];
+  std::shared_ptr<Wait>& shared = state.shared_wait[behind_others ? 1 : 0];
+  if (!shared) {
+    shared = make_wait(behind_others ? reason::kPriority : reason::kResources, "",
+                       {"running jobs on its nodes"});
+    if (behind_others) shared->blockers.insert(shared->blockers.begin(), "jobs ahead");
+  }
+  replace_wait(pass.elements[candidate.element], shared);
+}
+
+void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
+                  const Forecast& forecast) {
+  const Shape& shape = pass.shapes[candidate.shape];
+  std::vector<std::string> blockers = ahead(pass, shape);
+  add_holders(pass, forecast.placement, forecast.at, blockers);
+  auto wait =
+      make_wait(behind_others ? reason::kPriority : reason::kResources, "", std::move(blockers));
+  wait->planned_start = forecast.at;
+  wait->planned_nodes = node_names(pass, forecast.placement);
+  pass.planned.push_back({candidate.shape, wait});
+  replace_wait(pass.elements[candidate.element], std::move(wait));
+}
+
+void explain(Pass& pass) {
+  for (std::uint32_t id : pass.blocked_shapes) {
+    ShapeState& state = pass.shape_states[id];
+    std::string text = room_text(pass, pass.shapes[id]);
+    for (auto& wait : state.shared_wait)
+      if (wait && wait->text.empty()) wait->text = text;
+    state.text = std::move(text);
+  }
+  for (Planned& planned : pass.planned) planned.wait->text = pass.shape_states[planned.shape].text;
+  std::shared_ptr<const Wait> not_looked;
+  for (Element& element : pass.elements) {
+    if (element.settled && !element.wait) continue;
+    if (!element.wait) {
+      if (!not_looked)
+        not_looked = make_wait(reason::kNoneYet, "not looked at yet: the pass used up its budget");
+      element.wait = not_looked;
+    }
+    pass.plan.waiting.push_back({element.ref, element.wait});
+  }
+  if (pass.out_of_budget) pass.plan.next_look = pass.input.now;
+  pass.plan.stats.work_units += pass.forecaster.looked();
+}
+
+}  // namespace tutti::scheduler

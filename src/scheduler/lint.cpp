@@ -1,0 +1,196 @@
+// The plan linter. Written from the invariants, without the placer's code: it counts devices and
+// CPUs itself.
+#include "scheduler/lint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace tutti::scheduler {
+
+namespace {
+
+using Findings = std::vector<std::string>;
+
+// One node's bookings: who has each CPU and device.
+struct Bookings {
+  std::map<std::uint16_t, std::string> cpus, gpus;
+  std::uint64_t memory_mib = 0;
+  std::string exclusive_owner;
+  std::set<std::string> owners;
+};
+
+void book_slot(const ClusterSpec& spec, const std::string& owner, const Slot& slot,
+               std::map<NodeIndex, Bookings>& nodes, Findings& findings) {
+  if (slot.node >= spec.nodes.size()) {
+    findings.push_back(
+        fmt::format("{} has a slot on node {}, which does not exist", owner, slot.node));
+    return;
+  }
+  const NodeSpec& node = spec.nodes[slot.node];
+  Bookings& booked = nodes[slot.node];
+  auto claim = [&](std::map<std::uint16_t, std::string>& table, std::uint16_t id,
+                   std::string_view what, std::size_t count) {
+    if (id >= count)
+      findings.push_back(
+          fmt::format("{} holds {} {} of {}, which has {}", owner, what, id, node.name, count));
+    auto [it, fresh] = table.emplace(id, owner);
+    if (!fresh)
+      findings.push_back(
+          fmt::format("{} {} of {} is held by {} and {}", what, id, node.name, it->second, owner));
+  };
+  for (std::uint16_t cpu : slot.cpu_ids) claim(booked.cpus, cpu, "CPU", node.cpus);
+  for (std::uint16_t gpu : slot.gpus) {
+    claim(booked.gpus, gpu, "device", node.devices.size());
+    if (gpu < node.devices.size() && node.devices[gpu].kind != "gpu")
+      findings.push_back(
+          fmt::format("{} holds device {} of {} as a GPU; it is none", owner, gpu, node.name));
+  }
+  booked.memory_mib += slot.memory_mib;
+  if (booked.memory_mib > node.memory_mib)
+    findings.push_back(fmt::format("{} MiB of memory of {} are booked; it has {}",
+                                   booked.memory_mib, node.name, node.memory_mib));
+  bool shared =
+      !booked.owners.empty() && !(booked.owners.size() == 1 && booked.owners.contains(owner));
+  if (shared && (slot.exclusive || !booked.exclusive_owner.empty()))
+    findings.push_back(fmt::format("{} shares {} although it is held alone by {}", owner, node.name,
+                                   slot.exclusive ? owner : booked.exclusive_owner));
+  if (slot.exclusive) booked.exclusive_owner = owner;
+  booked.owners.insert(owner);
+}
+
+// A gang has all of what it asks for.
+void check_whole(const Workload& workload, const Start& start, Findings& findings) {
+  std::string owner = lint_name(start.element);
+  for (std::uint32_t role = 0; role < workload.roles.size(); ++role) {
+    const RoleAsk& ask = workload.roles[role];
+    std::uint64_t nodes = 0, tasks = 0, gpus = 0;
+    for (const Slot& slot : start.slots) {
+      if (slot.role != role) continue;
+      ++nodes;
+      tasks += slot.tasks;
+      gpus += slot.gpus.size();
+      if (slot.tasks == 0) findings.push_back(fmt::format("{} has a slot without a task", owner));
+      if (slot.cpu_ids.size() < std::uint64_t{slot.tasks} * ask.cpus_per_task ||
+          slot.cpu_ids.size() < ask.cpus_per_node)
+        findings.push_back(fmt::format("{} has too few CPUs on node {}", owner, slot.node));
+      if (slot.gpus.size() < ask.gpus_per_node ||
+          slot.gpus.size() < std::uint64_t{slot.tasks} * ask.gpus_per_task)
+        findings.push_back(fmt::format("{} has too few GPUs on node {}", owner, slot.node));
+      if (ask.tasks_per_node > 0 && slot.tasks > ask.tasks_per_node)
+        findings.push_back(fmt::format("{} has too many tasks on node {}", owner, slot.node));
+      if (slot.memory_mib < ask.memory_mib_per_node ||
+          slot.memory_mib < ask.memory_mib_per_gpu * (ask.exclusive ? 0 : slot.gpus.size()))
+        findings.push_back(fmt::format("{} has too little memory on node {}", owner, slot.node));
+    }
+    if (nodes < ask.nodes_min || nodes > ask.nodes_max)
+      findings.push_back(
+          fmt::format("{} has {} nodes of {} to {}", owner, nodes, ask.nodes_min, ask.nodes_max));
+    if (tasks < ask.tasks)
+      findings.push_back(fmt::format("{} has {} tasks of {}", owner, tasks, ask.tasks));
+    if (gpus < ask.gpus_total)
+      findings.push_back(fmt::format("{} has {} GPUs of {}", owner, gpus, ask.gpus_total));
+  }
+}
+
+void check_nodes(const PassInput& input, const Workload& workload, const Start& start,
+                 Findings& findings) {
+  const ClusterSpec& spec = *input.state.spec;
+  std::string owner = lint_name(start.element);
+  auto partition = std::find_if(spec.partitions.begin(), spec.partitions.end(),
+                                [&](const PartitionSpec& p) { return p.name == start.partition; });
+  if (partition == spec.partitions.end()) {
+    findings.push_back(fmt::format("{} starts in unknown partition {}", owner, start.partition));
+    return;
+  }
+  std::set<std::string> names;
+  for (const Slot& slot : start.slots) {
+    if (slot.node >= spec.nodes.size()) continue;
+    const NodeSpec& node = spec.nodes[slot.node];
+    const NodeState* state = input.state.node(slot.node);
+    names.insert(node.name);
+    if (!state || state->status != NodeStatus::kUp || state->drained || state->down)
+      findings.push_back(fmt::format("{} starts on {}, which takes no work", owner, node.name));
+    const auto& members = partition->nodes;
+    if (std::find(members.begin(), members.end(), node.name) == members.end())
+      findings.push_back(fmt::format("{} starts on {}, which is not in partition {}", owner,
+                                     node.name, start.partition));
+    if (slot.role >= workload.roles.size()) continue;
+    const RoleAsk& ask = workload.roles[slot.role];
+    if (std::find(ask.nodes_out.begin(), ask.nodes_out.end(), node.name) != ask.nodes_out.end())
+      findings.push_back(fmt::format("{} starts on {}, which it excludes", owner, node.name));
+    if (ask.gpu_type.empty() || ask.exclusive || partition->exclusive) continue;
+    for (std::uint16_t gpu : slot.gpus)
+      if (gpu < node.devices.size() && node.devices[gpu].type != ask.gpu_type)
+        findings.push_back(fmt::format("{} got a GPU of another type on {}", owner, node.name));
+  }
+  for (const RoleAsk& ask : workload.roles)
+    for (const std::string& name : ask.nodes_in)
+      if (!names.contains(name))
+        findings.push_back(fmt::format("{} starts without node {}", owner, name));
+}
+
+// An element is started or waits, once; a started one was pending.
+void check_elements(const PassInput& input, const Plan& plan, Findings& findings) {
+  std::set<ElementRef> seen;
+  auto note = [&](const ElementRef& element, std::string_view what) {
+    if (!input.agenda.pending.contains(element.workload.value()))
+      findings.push_back(fmt::format("{} {} but is not pending", lint_name(element), what));
+    if (!seen.insert(element).second)
+      findings.push_back(fmt::format("{} is decided twice", lint_name(element)));
+    const WorkloadEntry* entry = input.state.workloads.find(element.workload.value());
+    if (!entry) return;
+    bool exists = element.gang ? input.state.gangs.find(element.gang.value()) &&
+                                     input.state.gangs.find(element.gang.value())->state ==
+                                         GangState::kPending
+                  : element.array_index ? entry->unstarted.contains(*element.array_index)
+                                        : entry->simple_unstarted;
+    if (!exists)
+      findings.push_back(fmt::format("{} {} but has nothing to start", lint_name(element), what));
+  };
+  for (const Start& start : plan.starts) note(start.element, "starts");
+  for (const Waiting& waiting : plan.waiting) {
+    note(waiting.element, "waits");
+    if (!waiting.wait || waiting.wait->reason.empty() || waiting.wait->text.empty())
+      findings.push_back(fmt::format("{} waits without a reason", lint_name(waiting.element)));
+  }
+  auto before = [](const Waiting& a, const Waiting& b) {
+    return std::pair(a.element.workload, a.element.gang) <
+           std::pair(b.element.workload, b.element.gang);
+  };
+  if (!std::is_sorted(plan.waiting.begin(), plan.waiting.end(), before))
+    findings.push_back("what waits is not listed by workload and gang");
+}
+
+}  // namespace
+
+std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
+  Findings findings;
+  const ClusterSpec& spec = *input.state.spec;
+  std::map<NodeIndex, Bookings> nodes;
+  for (std::uint32_t id : input.agenda.active) {
+    const Gang* gang = input.state.gangs.find(id);
+    if (!gang) {
+      findings.push_back(fmt::format("gang {} is active but does not exist", id));
+      continue;
+    }
+    std::string owner = lint_name({gang->workload, gang->array_index, gang->id});
+    for (const Slot& slot : gang->slots)
+      if (!slot.released) book_slot(spec, owner, slot, nodes, findings);
+  }
+  check_elements(input, plan, findings);
+  for (const Start& start : plan.starts) {
+    for (const Slot& slot : start.slots)
+      book_slot(spec, lint_name(start.element), slot, nodes, findings);
+    const WorkloadEntry* entry = input.state.workloads.find(start.element.workload.value());
+    if (!entry) continue;
+    check_whole(entry->workload, start, findings);
+    check_nodes(input, entry->workload, start, findings);
+  }
+  for (std::string& finding : lint_promises(input, plan)) findings.push_back(std::move(finding));
+  return findings;
+}
+
+}  // namespace tutti::scheduler

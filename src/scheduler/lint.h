@@ -1,0 +1,17 @@
+// Parts of the plan linter. Internal to scheduler/; lint() is in plan.h.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scheduler/plan.h"
+
+namespace tutti::scheduler {
+
+// At the beginning of each promise, its nodes still have room for it beside all that runs, starts
+// or was promised before and has not ended by then.
+std::vector<std::string> lint_promises(const PassInput& input, const Plan& plan);
+
+std::string lint_name(const ElementRef& element);
+
+}  // namespace tutti::scheduler

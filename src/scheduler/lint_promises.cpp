@@ -1,0 +1,100 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "scheduler/lint.h"
+
+namespace tutti::scheduler {
+
+namespace {
+
+struct Booking {
+  Instant from, until;
+  std::uint64_t cpus = 0, gpus = 0, memory_mib = 0;
+};
+
+std::uint64_t gpus_of(const NodeSpec& node) {
+  return static_cast<std::uint64_t>(
+      std::count_if(node.devices.begin(), node.devices.end(),
+                    [](const DeviceSpec& device) { return device.kind == "gpu"; }));
+}
+
+Instant end_of(const Gang& gang, Instant now, Duration kill_wait) {
+  Instant soon = now + std::max(kill_wait, Duration::seconds(1));
+  if (gang.state == GangState::kEnding) return soon;
+  if (!gang.limit_end.is_set() || gang.limit_end >= Instant::never()) return Instant::never();
+  Instant end = gang.limit_end + kill_wait;
+  return end > now ? end : soon;
+}
+
+Booking booking_of(const NodeSpec& node, const Slot& slot, Instant from, Instant until) {
+  if (slot.exclusive) return {from, until, node.cpus, gpus_of(node), slot.memory_mib};
+  return {from, until, slot.cpu_ids.size(), slot.gpus.size(), slot.memory_mib};
+}
+
+using Bookings = std::map<NodeIndex, std::vector<Booking>>;
+
+Bookings without_promises(const PassInput& input, const Plan& plan) {
+  const ClusterSpec& spec = *input.state.spec;
+  Bookings out;
+  for (std::uint32_t id : input.agenda.active) {
+    const Gang* gang = input.state.gangs.find(id);
+    if (!gang) continue;
+    for (const Slot& slot : gang->slots)
+      if (!slot.released && slot.node < spec.nodes.size())
+        out[slot.node].push_back(booking_of(spec.nodes[slot.node], slot, input.now,
+                                            end_of(*gang, input.now, spec.kill_wait)));
+  }
+  for (const Start& start : plan.starts) {
+    Instant end =
+        start.limit.is_infinite() ? Instant::never() : input.now + start.limit + spec.kill_wait;
+    for (const Slot& slot : start.slots)
+      if (slot.node < spec.nodes.size())
+        out[slot.node].push_back(booking_of(spec.nodes[slot.node], slot, input.now, end));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string lint_name(const ElementRef& element) {
+  if (element.array_index)
+    return fmt::format("job {}_{}", element.workload.value(), *element.array_index);
+  return fmt::format("job {}", element.workload.value());
+}
+
+std::vector<std::string> lint_promises(const PassInput& input, const Plan& plan) {
+  std::vector<std::string> findings;
+  const ClusterSpec& spec = *input.state.spec;
+  Bookings booked = without_promises(input, plan);
+  for (const Promise& promise : plan.promises) {
+    if (promise.at < input.now)
+      findings.push_back(
+          fmt::format("{} is promised a start in the past", lint_name(promise.element)));
+    for (const PromisedShare& share : promise.shares) {
+      if (share.node >= spec.nodes.size()) continue;
+      booked[share.node].push_back(
+          {promise.at, promise.until, share.cpus, share.gpus, share.memory_mib});
+    }
+  }
+  for (const Promise& promise : plan.promises) {
+    for (const PromisedShare& share : promise.shares) {
+      if (share.node >= spec.nodes.size()) continue;
+      const NodeSpec& node = spec.nodes[share.node];
+      Booking sum;
+      for (const Booking& booking : booked[share.node]) {
+        if (booking.from > promise.at || booking.until <= promise.at) continue;
+        sum.cpus += booking.cpus;
+        sum.gpus += booking.gpus;
+        sum.memory_mib += booking.memory_mib;
+      }
+      if (sum.cpus > node.cpus || sum.gpus > gpus_of(node) || sum.memory_mib > node.memory_mib)
+        findings.push_back(fmt::format("the start promised to {} on {} is delayed by others",
+                                       lint_name(promise.element), node.name));
+    }
+  }
+  return findings;
+}
+
+}  // namespace tutti::scheduler

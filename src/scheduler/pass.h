@@ -1,0 +1,115 @@
+// Pass: the working tables of one call of plan(), and the stages that fill them, in the order in
+// which pipeline.cpp calls them. Internal to scheduler/.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "scheduler/eligible.h"
+#include "scheduler/forecast.h"
+#include "scheduler/place.h"
+#include "scheduler/plan.h"
+#include "scheduler/registry.h"
+
+namespace tutti::scheduler {
+
+// Something that may start: a job, a gang that is pending again, or an array for its next element.
+struct Element {
+  ElementRef ref;
+  const WorkloadEntry* entry = nullptr;
+  const Gang* gang = nullptr;
+  std::uint32_t throttle_room = kNoLimit;  // elements of the array that may still start
+  bool settled = false;                    // nothing more is decided about it in this pass
+  std::optional<Timeline::Owner> promise;  // the one it has
+  std::shared_ptr<const Wait> wait;        // why what is left of it waits
+};
+
+// An element in one of its partitions.
+struct Candidate {
+  std::uint32_t element = 0;  // position in Pass::elements
+  std::uint32_t partition = 0;
+  std::uint32_t rank = 0;  // of the partition in the job's own list
+  std::uint32_t tier = 0;
+  std::uint32_t shape = 0;
+  std::uint64_t key = 0;
+  Instant since;
+  Duration limit;
+};
+
+// What the pass has found out about a shape.
+struct ShapeState {
+  Duration fails_from = Duration::infinite() + Duration::milliseconds(1);  // limits that failed
+  std::optional<Outlook> outlook;
+  std::uint64_t blocked = 0;              // elements that stay
+  std::vector<ElementRef> first_blocked;  // of them, a few
+  std::shared_ptr<Wait> shared_wait[2];   // reason resources, priority
+  std::string text;
+};
+
+// An explanation of its own, for an element with a planned start. Its text is written at the end.
+struct Planned {
+  std::uint32_t shape = 0;
+  std::shared_ptr<Wait> wait;
+};
+
+struct Pass {
+  explicit Pass(const PassInput& pass_input, const Profile& pass_profile);
+
+  const PassInput& input;
+  const Profile& profile;
+  Plan plan;
+
+  ClusterIndex cluster;
+  FreeMap free;
+  Timeline timeline;
+  Forecaster forecaster;
+  Eligibility eligibility;
+  ShapeTable shapes;
+  PriorityBasis basis;
+
+  std::vector<Element> elements;      // by workload, gang
+  std::vector<Candidate> candidates;  // in order
+  std::vector<ShapeState> shape_states;
+  std::vector<std::uint32_t> blocked_shapes;  // in order of their first blocked element
+  std::vector<Planned> planned;
+  std::vector<ElementRef> owners;  // Timeline::Owner: who holds or is promised
+  NodeSet blocked_nodes;           // candidates of those that wait for room
+  NodeSet promised_nodes;          // candidates of those that are promised a start
+  std::uint32_t promised = 0;
+  bool out_of_budget = false;
+
+  Instant end_of(Duration limit) const;  // when room comes back if it starts now
+};
+
+NodeSet usable_nodes(const ClusterState& state);
+
+// Books the slots of active gangs and when they come back.
+void book_holdings(Pass& pass);
+// Lists what is pending; what may not be considered gets its reason at once.
+void find_eligible(Pass& pass);
+// Candidates in order.
+void put_in_order(Pass& pass);
+// Whether the partition's rules let the candidate start now; notes the reason if not.
+bool admit(Pass& pass, const Candidate& candidate);
+// Starts the candidate, an array element by element, as far as there is room. True when nothing of
+// it is left to wait for room.
+bool start(Pass& pass, const Candidate& candidate);
+// Notes that the candidate waits for room, and promises it a start if the profile says so.
+void reserve(Pass& pass, const Candidate& candidate);
+// Fills in the texts and lists everything that waits.
+void explain(Pass& pass);
+
+// explain.cpp: reasons that need no search.
+void note_ineligible(Pass& pass, Element& element, const Ineligible& why);
+void note_refused(Pass& pass, const Candidate& candidate, std::string_view reason);
+void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judgement);
+void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others);
+void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
+                  const Forecast& forecast);
+
+// "job 12", "job 12_3".
+std::string label(const ElementRef& element);
+
+}  // namespace tutti::scheduler

@@ -1,0 +1,29 @@
+// The table of contents of the scheduler. One pass: who may be considered, in which order, and for
+// each in turn whether the rules admit it, where it fits, and if nowhere, what it is promised.
+#include "scheduler/pass.h"
+
+namespace tutti::scheduler {
+
+Plan plan(const PassInput& input) {
+  const Profile* profile = find_profile(input.profile);
+  if (!profile) profile = find_profile("tutti");
+  Pass pass(input, *profile);
+
+  book_holdings(pass);  // holdings.cpp
+  find_eligible(pass);  // candidates.cpp, eligible.cpp
+  put_in_order(pass);   // candidates.cpp, order.cpp
+  for (const Candidate& candidate : pass.candidates) {
+    if (pass.plan.stats.work_units > input.budget) {
+      pass.out_of_budget = true;
+      break;
+    }
+    if (pass.elements[candidate.element].settled) continue;  // in another partition
+    if (!admit(pass, candidate)) continue;                   // admit.cpp
+    if (start(pass, candidate)) continue;                    // start.cpp, place*.cpp
+    reserve(pass, candidate);                                // reserve.cpp, forecast.cpp
+  }
+  explain(pass);  // explain.cpp
+  return std::move(pass.plan);
+}
+
+}  // namespace tutti::scheduler

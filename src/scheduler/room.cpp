@@ -1,0 +1,40 @@
+#include "scheduler/room.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tutti::scheduler {
+
+RoomNow::RoomNow(FreeMap& free, const Timeline& timeline, Instant now, Instant until,
+                 Promises promises)
+    : Room(free.cluster()),
+      free_(free),
+      timeline_(timeline),
+      now_(now),
+      until_(until),
+      keeps_promises_(promises == Promises::kKept) {}
+
+Capacity RoomNow::at(NodeIndex node) const {
+  ++looked_;
+  if (!keeps_promises_ || !timeline_.is_promised(node)) return free_.at(node);
+  return timeline_.throughout(node, now_, until_);
+}
+
+void RoomNow::visit(const NodeSet& nodes, FreeMap::Least least, const Visit& visit) const {
+  free_.visit(nodes, least, visit);
+}
+
+void RoomThen::visit(const NodeSet& nodes, FreeMap::Least least, const Visit& visit) const {
+  std::vector<std::tuple<std::uint32_t, std::int32_t, NodeIndex>> order;
+  nodes.for_each([&](NodeIndex node) {
+    ++looked_;
+    std::int32_t gpus = free_[node].gpu_count();
+    if (gpus < least.gpus || free_[node].cores < least.cores) return;
+    order.emplace_back(cluster_.of(node).weight, gpus, node);
+  });
+  std::sort(order.begin(), order.end());
+  for (const auto& [weight, gpus, node] : order)
+    if (!visit(node)) return;
+}
+
+}  // namespace tutti::scheduler
