@@ -20,9 +20,9 @@ namespace {
 using std::chrono::milliseconds;
 
 Instant wall_clock() {
-  return Instant::from_ms(std::chrono::duration_cast<milliseconds>(
-                              std::chrono::system_clock::now().time_since_epoch())
-                              .count());
+  return Instant::from_ms(
+      std::chrono::duration_cast<milliseconds>(std::chrono::system_clock::now().time_since_epoch())
+          .count());
 }
 
 Instant boot_time() {
@@ -59,10 +59,11 @@ Result<std::unique_ptr<Agent>> Agent::create(AgentOptions options, Uplink& uplin
 void Agent::run_once(Duration timeout) { impl_->run_once(timeout); }
 
 void Agent::run(int stop_fd) {
+  impl_->wake_on(stop_fd);
   while (true) {
     pollfd stop{stop_fd, POLLIN, 0};
     if (::poll(&stop, 1, 0) > 0) return;
-    impl_->run_once(Duration::milliseconds(500));
+    impl_->run_once(Duration::seconds(60));
   }
 }
 
@@ -91,6 +92,13 @@ std::uint64_t Agent::Impl::watch(int fd, Watch watch) {
   ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
   watches_.emplace(token, watch);
   return token;
+}
+
+void Agent::Impl::wake_on(int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = ~std::uint64_t{0};  // nobody's token
+  ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
 }
 
 int Agent::Impl::wait_ms(Duration timeout) const {
@@ -183,8 +191,8 @@ void Agent::Impl::maintain_uplink() {
       keep_alive_at_.reset();
       // 100 ms doubling to 15 s; the upper half by the clock's low bits, so that the agents of a
       // restarted controller do not come all at once.
-      const std::int64_t longest = std::min<std::int64_t>(100LL << std::min(dial_attempts_, 8U),
-                                                          15'000);
+      const std::int64_t longest =
+          std::min<std::int64_t>(100LL << std::min(dial_attempts_, 8U), 15'000);
       const std::int64_t spread = now.time_since_epoch().count() / 1000 % (longest / 2);
       dial_at_ = now + milliseconds(longest / 2 + spread);
     }
@@ -229,8 +237,7 @@ void Agent::Impl::serve_uplink(std::uint32_t events) {
       log("an order that cannot be read: " + to_string(frame.error()));
       continue;
     }
-    std::visit([&](auto&& order) { on(std::move(order), frame->second); },
-               std::move(frame->first));
+    std::visit([&](auto&& order) { on(std::move(order), frame->second); }, std::move(frame->first));
   }
 }
 

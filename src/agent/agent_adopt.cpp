@@ -48,11 +48,11 @@ void Agent::Impl::adopt_gang(const std::string& name) {
   const std::string directory = options_.directory + "/jobs/" + name;
   const auto number = parse_integer<std::uint32_t>(name);
   auto text = read_users_file(directory + "/gang.json");
-  auto record = text ? from_json<GangRecord>(*text)
-                     : Result<GangRecord>(tl::unexpected(text.error()));
+  auto record =
+      text ? from_json<GangRecord>(*text) : Result<GangRecord>(tl::unexpected(text.error()));
   auto names = names_in(directory);
-  const bool has_batch = names && std::find(names->begin(), names->end(), "step_batch") !=
-                                      names->end();
+  const bool has_batch =
+      names && std::find(names->begin(), names->end(), "step_batch") != names->end();
   if (!number || !record || record->job.gang.value() != *number ||
       (record->has_batch && !has_batch)) {
     // Its agent died before it could say that it is ready; the group, if any, is removed later.

@@ -75,6 +75,7 @@ class Agent::Impl {
   Impl(AgentOptions options, Uplink& uplink, std::unique_ptr<Cgroups> cgroups);
   Status start();
   void run_once(Duration timeout);
+  void wake_on(int fd);
 
  private:
   enum class WatchKind : std::uint8_t { kControl, kPidfd };
@@ -124,8 +125,7 @@ class Agent::Impl {
 
   // agent_steps.cpp
   Status launch_supervisor(GangEntry& gang, StepOrder&& order);
-  void tell(StepEntry& step, const to_supervisor::Message& message,
-            std::string_view payload = {});
+  void tell(StepEntry& step, const to_supervisor::Message& message, std::string_view payload = {});
   void flush_outbox(StepEntry& step);
   void serve_control(GangEntry& gang, StepEntry& step, std::uint32_t events);
   void serve_pidfd(GangEntry& gang, StepEntry& step);

@@ -74,8 +74,8 @@ void Agent::Impl::on(to_agent::PrepareGang&& order, std::string_view) {
   }
   if (const GangEntry* known = find_gang(key.gang)) {
     if (known->epoch() == key.epoch && !known->ending) return answer_gang(*known);
-    return refuse(key, fmt::format("job {} still holds this node under epoch {}",
-                                   key.gang.value(), known->epoch().value()));
+    return refuse(key, fmt::format("job {} still holds this node under epoch {}", key.gang.value(),
+                                   known->epoch().value()));
   }
   const bool can_become = ::geteuid() == 0 || order.job.uid == ::geteuid();
   if (!can_become) {
@@ -106,23 +106,23 @@ void Agent::Impl::go_gang(GangEntry& gang) {
 void Agent::Impl::on(to_agent::Go&& order, std::string_view) {
   GangEntry* gang = find_gang(order.key.gang);
   if (gang == nullptr || gang->epoch() != order.key.epoch || gang->ending) {
-    return refuse(order.key, fmt::format("job {} is not prepared under epoch {} on {}",
-                                         order.key.gang.value(), order.key.epoch.value(),
-                                         options_.node));
+    return refuse(order.key,
+                  fmt::format("job {} is not prepared under epoch {} on {}", order.key.gang.value(),
+                              order.key.epoch.value(), options_.node));
   }
   if (order.key.step == kExternStep) {
     if (!gang->started) {
       // On disk first: should we die now, the next agent says go.
-      Descriptor file(::open((gang->directory + "/go").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC,
-                             0600));
+      Descriptor file(
+          ::open((gang->directory + "/go").c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
     }
     return go_gang(*gang);
   }
   StepEntry* step = find_step(order.key);
   if (step == nullptr) {
-    return refuse(order.key, fmt::format("step {} of job {} is not prepared on {}",
-                                         step_word(order.key.step), order.key.gang.value(),
-                                         options_.node));
+    return refuse(order.key,
+                  fmt::format("step {} of job {} is not prepared on {}", step_word(order.key.step),
+                              order.key.gang.value(), options_.node));
   }
   go_step(*gang, *step);
 }

@@ -175,13 +175,12 @@ bool Agent::Impl::receive(GangEntry& gang, StepEntry& step) {
 }
 
 void Agent::Impl::tell_ready(const GangEntry& gang, const StepEntry& step) {
-  send(from_agent::Ready{
-      key_of(gang, step.id == kBatchStep ? StepId{kExternStep} : step.id)});
+  send(from_agent::Ready{key_of(gang, step.id == kBatchStep ? StepId{kExternStep} : step.id)});
 }
 
 void Agent::Impl::tell_started(const GangEntry& gang, const StepEntry& step) {
-  send(from_agent::Started{
-      key_of(gang, step.id == kBatchStep ? StepId{kExternStep} : step.id), step.pids});
+  send(from_agent::Started{key_of(gang, step.id == kBatchStep ? StepId{kExternStep} : step.id),
+                           step.pids});
 }
 
 void Agent::Impl::hear(GangEntry& gang, StepEntry& step, from_supervisor::State&& message) {
@@ -201,11 +200,10 @@ void Agent::Impl::hear(GangEntry& gang, StepEntry& step, from_supervisor::State&
   }
   if (gang.ending) end_step(gang, step, Duration(), {});
   if (step.attached) unsent_.emplace(gang.id(), step.id);
-  const bool some_adopting =
-      std::any_of(gangs_.begin(), gangs_.end(), [](const auto& gang_entry) {
-        return std::any_of(gang_entry.second.steps.begin(), gang_entry.second.steps.end(),
-                           [](const auto& entry) { return entry.second.adopting; });
-      });
+  const bool some_adopting = std::any_of(gangs_.begin(), gangs_.end(), [](const auto& gang_entry) {
+    return std::any_of(gang_entry.second.steps.begin(), gang_entry.second.steps.end(),
+                       [](const auto& entry) { return entry.second.adopting; });
+  });
   if (was_adopting && !some_adopting) adopt_until_.reset();
 }
 
@@ -267,8 +265,8 @@ void Agent::Impl::kill_later(const GangEntry& gang, const StepEntry& step, Durat
 
 // With its supervisor, which may be held up by a file system that does not answer.
 void Agent::Impl::kill_step(GangEntry& gang, StepEntry& step) {
-  auto status = cgroups_->kill_all(gang.id().value(), step_word(step.id),
-                                   KillOptions{0, kKillTimeout});
+  auto status =
+      cgroups_->kill_all(gang.id().value(), step_word(step.id), KillOptions{0, kKillTimeout});
   if (!status) log(to_string(status.error()));
   if (step.pidfd) ::syscall(SYS_pidfd_send_signal, step.pidfd.get(), SIGKILL, nullptr, 0);
 }
@@ -293,8 +291,8 @@ void Agent::Impl::serve_pidfd(GangEntry& gang, StepEntry& step) {
   const bool vanished = !step.status;
   if (vanished) {
     step.status = vanished_status(gang, step);
-    auto killed = cgroups_->kill_all(gang.id().value(), step_word(step.id),
-                                     KillOptions{0, kKillTimeout});
+    auto killed =
+        cgroups_->kill_all(gang.id().value(), step_word(step.id), KillOptions{0, kKillTimeout});
     if (!killed) log(to_string(killed.error()));
   }
   const bool was_preparing = step.phase == StepPhase::kPreparing;
@@ -304,8 +302,8 @@ void Agent::Impl::serve_pidfd(GangEntry& gang, StepEntry& step) {
     Refusal refusal = step.status->refusal.value_or(
         Refusal{"the step's supervisor was killed while preparing", false, {}});
     const bool is_batch = step.id == kBatchStep;
-    send(from_agent::Refused{key_of(gang, is_batch ? StepId{kExternStep} : step.id),
-                             refusal.reason, refusal.fault_of_job, refusal.exit});
+    send(from_agent::Refused{key_of(gang, is_batch ? StepId{kExternStep} : step.id), refusal.reason,
+                             refusal.fault_of_job, refusal.exit});
     forget_step(gang, step.id);
     if (is_batch && clean(gang)) gangs_.erase(id);
     return;

@@ -12,8 +12,8 @@ namespace tutti::agent {
 struct PatternValues {
   const JobFacts* job = nullptr;
   const StepOrder* step = nullptr;
-  std::string_view node;    // this node
-  std::uint32_t rank = 0;   // global
+  std::string_view node;   // this node
+  std::uint32_t rank = 0;  // global
 };
 
 // %j job, %J job.step (the job alone for a batch script), %A workload of an array, %a index in it,

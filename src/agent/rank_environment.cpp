@@ -136,8 +136,8 @@ std::vector<std::uint16_t> visible_gpus(const SlotOrder& slot, const StepOrder& 
                                         std::uint32_t local) {
   if (step.step == kBatchStep) return step.gpus.empty() ? slot.gpus : step.gpus;
   if (step.gpus_per_task == 0) return step.gpus;
-  const std::size_t first = std::min<std::size_t>(std::size_t{local} * step.gpus_per_task,
-                                                  step.gpus.size());
+  const std::size_t first =
+      std::min<std::size_t>(std::size_t{local} * step.gpus_per_task, step.gpus.size());
   const std::size_t last = std::min<std::size_t>(first + step.gpus_per_task, step.gpus.size());
   return {step.gpus.begin() + static_cast<std::ptrdiff_t>(first),
           step.gpus.begin() + static_cast<std::ptrdiff_t>(last)};
@@ -156,8 +156,8 @@ void add_gpus(Variables& out, const SlotOrder& slot, const StepOrder& step, std:
   out.emplace_back("SLURM_GPUS_ON_NODE",
                    fmt::to_string(is_batch ? slot.gpus.size() : step.gpus.size()));
   if (!is_batch) out.emplace_back("SLURM_STEP_GPUS", list);
-  for (const auto* name : {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES",
-                           "ROCR_VISIBLE_DEVICES", "ZE_AFFINITY_MASK"}) {
+  for (const auto* name : {"CUDA_VISIBLE_DEVICES", "NVIDIA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES",
+                           "ZE_AFFINITY_MASK"}) {
     out.emplace_back(name, list);
   }
 }
@@ -169,31 +169,20 @@ bool is_stale(std::string_view name) {
       "SLURM_JOB_",     "SLURM_STEP_",     "SLURM_ARRAY_",   "SLURM_SRUN_COMM_",
       "SLURM_LAUNCH_",  "SLURM_TOPOLOGY_", "SLURM_HET_",     "SLURM_GPUS_ON_",
       "SLURM_MEM_PER_", "SLURM_CPU_BIND",  "SLURM_TRES_PER_"};
-  static constexpr std::array<std::string_view, 25> kNames{"SLURM_JOBID",
-                                                           "SLURM_STEPID",
-                                                           "SLURM_NNODES",
-                                                           "SLURM_NODELIST",
-                                                           "SLURM_NODEID",
-                                                           "SLURM_PROCID",
-                                                           "SLURM_LOCALID",
-                                                           "SLURM_GTIDS",
-                                                           "SLURM_NTASKS",
-                                                           "SLURM_NPROCS",
-                                                           "SLURM_NTASKS_PER_NODE",
-                                                           "SLURM_TASKS_PER_NODE",
-                                                           "SLURM_CPUS_PER_TASK",
-                                                           "SLURM_CPUS_ON_NODE",
-                                                           "SLURM_GPUS_PER_TASK",
-                                                           "SLURM_TASK_PID",
-                                                           "SLURM_RESTART_COUNT",
-                                                           "SLURM_NODE_ALIASES",
-                                                           "SLURM_WORKING_CLUSTER",
-                                                           "SLURM_UMASK",
-                                                           "CUDA_VISIBLE_DEVICES",
-                                                           "NVIDIA_VISIBLE_DEVICES",
-                                                           "ROCR_VISIBLE_DEVICES",
-                                                           "ZE_AFFINITY_MASK",
-                                                           "NOTIFY_SOCKET"};
+  static constexpr std::array<std::string_view, 25> kNames{
+      "SLURM_JOBID",           "SLURM_STEPID",
+      "SLURM_NNODES",          "SLURM_NODELIST",
+      "SLURM_NODEID",          "SLURM_PROCID",
+      "SLURM_LOCALID",         "SLURM_GTIDS",
+      "SLURM_NTASKS",          "SLURM_NPROCS",
+      "SLURM_NTASKS_PER_NODE", "SLURM_TASKS_PER_NODE",
+      "SLURM_CPUS_PER_TASK",   "SLURM_CPUS_ON_NODE",
+      "SLURM_GPUS_PER_TASK",   "SLURM_TASK_PID",
+      "SLURM_RESTART_COUNT",   "SLURM_NODE_ALIASES",
+      "SLURM_WORKING_CLUSTER", "SLURM_UMASK",
+      "CUDA_VISIBLE_DEVICES",  "NVIDIA_VISIBLE_DEVICES",
+      "ROCR_VISIBLE_DEVICES",  "ZE_AFFINITY_MASK",
+      "NOTIFY_SOCKET"};
   if (name.starts_with("TUTTI_")) return name != "TUTTI_STATE";
   return std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](auto prefix) { return name.starts_with(prefix); }) ||

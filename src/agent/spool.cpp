@@ -50,8 +50,7 @@ bool SpoolWriter::append(std::uint32_t rank, bool is_error, bool end, std::strin
       parts[static_cast<std::size_t>(count++)] = {const_cast<char*>(bytes.data()) + skip,
                                                   bytes.size() - skip};
     }
-    const ssize_t n = ::pwritev(file_.get(), parts.data(), count,
-                                static_cast<off_t>(size_ + done));
+    const ssize_t n = ::pwritev(file_.get(), parts.data(), count, static_cast<off_t>(size_ + done));
     if (n < 0 && errno == EINTR) continue;
     if (n <= 0) return false;
     done += static_cast<std::size_t>(n);
@@ -66,8 +65,8 @@ void SpoolWriter::forget_before(std::uint64_t offset) {
   const std::uint64_t end = taken_ / kPunchBytes * kPunchBytes;
   if (end <= punched_) return;
   // Where the file system cannot make holes the space comes back when the step is removed.
-  ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-              static_cast<off_t>(punched_), static_cast<off_t>(end - punched_));
+  ::fallocate(file_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(punched_),
+              static_cast<off_t>(end - punched_));
   punched_ = end;
 }
 
@@ -99,9 +98,11 @@ Result<std::optional<SpoolRecord>> SpoolReader::read(std::uint64_t offset) {
                     "no record of output at offset " + std::to_string(offset) + " of the spool");
       }
       if (have >= sizeof header + header.length) {
-        return SpoolRecord{header.rank, (header.flags & kErrorFlag) != 0,
+        return SpoolRecord{header.rank,
+                           (header.flags & kErrorFlag) != 0,
                            (header.flags & kEndFlag) != 0,
-                           std::string_view(at + sizeof header, header.length), offset,
+                           std::string_view(at + sizeof header, header.length),
+                           offset,
                            offset + sizeof header + header.length};
       }
     }

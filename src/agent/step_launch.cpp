@@ -25,9 +25,8 @@ Refusal job_refusal(std::string reason, int code) {
 
 // What Slurm's step daemon returns for a file it cannot open: killed by "signal 53".
 Refusal file_refusal(std::string_view stream, const std::string& path, int error) {
-  return Refusal{
-      fmt::format("Could not open {} file {}: {}", stream, path, std::strerror(error)), true,
-      ExitStatus{0, 53}};
+  return Refusal{fmt::format("Could not open {} file {}: {}", stream, path, std::strerror(error)),
+                 true, ExitStatus{0, 53}};
 }
 
 // Opens each path once, so that streams and ranks that name the same file share its position.
@@ -49,8 +48,8 @@ class StreamOpener {
       if (const auto found = outputs_.find(path); found != outputs_.end()) return found->second;
     }
     // Appending in both cases: several ranks, nodes or jobs may write to one file.
-    const int flags = reading ? O_RDONLY
-                              : O_WRONLY | O_CREAT | O_APPEND | (order_.step.append ? 0 : O_TRUNC);
+    const int flags =
+        reading ? O_RDONLY : O_WRONLY | O_CREAT | O_APPEND | (order_.step.append ? 0 : O_TRUNC);
     // O_NONBLOCK: a FIFO that nobody reads must not stop the supervisor.
     Descriptor file(::open(path.c_str(), flags | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666));
     if (!file) return tl::unexpected(file_refusal(stream, path, errno));
@@ -107,8 +106,8 @@ int check_interpreter(const std::string& program) {
   const ssize_t n = ::read(file.get(), head.data(), head.size());
   std::string_view line(head.data(), n > 0 ? static_cast<std::size_t>(n) : 0);
   if (!line.starts_with("#!")) return 0;
-  line = line.substr(2, line.find('\n') == std::string_view::npos ? line.size()
-                                                                   : line.find('\n') - 2);
+  line =
+      line.substr(2, line.find('\n') == std::string_view::npos ? line.size() : line.find('\n') - 2);
   line = trim(line);
   const std::string interpreter(line.substr(0, line.find_first_of(" \t")));
   if (interpreter.empty()) return ENOEXEC;
@@ -119,8 +118,8 @@ tl::expected<void, Refusal> find_program(const SupervisorOrder& order, LaunchPla
   const StepOrder& step = order.step;
   if (!step.script.empty()) {
     plan.program = order.directory + "/slurm_script";
-    Descriptor file(::open(plan.program.c_str(),
-                           O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0700));
+    Descriptor file(
+        ::open(plan.program.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0700));
     std::size_t done = 0;
     while (file && done < step.script.size()) {
       const ssize_t n = ::write(file.get(), step.script.data() + done, step.script.size() - done);
@@ -139,8 +138,8 @@ tl::expected<void, Refusal> find_program(const SupervisorOrder& order, LaunchPla
     plan.argv = step.argv;
     auto [program, error] = resolve_program(plan.argv[0], find_variable(step.environment, "PATH"));
     if (error != 0) {
-      return tl::unexpected(job_refusal(
-          fmt::format("execve(): {}: {}", plan.argv[0], std::strerror(error)), error));
+      return tl::unexpected(
+          job_refusal(fmt::format("execve(): {}: {}", plan.argv[0], std::strerror(error)), error));
     }
     plan.program = program;
   }
@@ -215,11 +214,11 @@ std::vector<ResourceLimit> fit_limits(const std::vector<Rlimit>& wanted,
     ::getrlimit(static_cast<__rlimit_resource_t>(found->second), &now);
     rlim_t value = limit.value;
     if (now.rlim_max != RLIM_INFINITY && value > now.rlim_max) {
-      notes.push_back(fmt::format("Can't propagate RLIMIT_{} of {} from submit host: the hard "
-                                  "limit on this node is {}, which is used",
-                                  upper(limit.name),
-                                  value == RLIM_INFINITY ? "unlimited" : fmt::to_string(value),
-                                  now.rlim_max));
+      notes.push_back(
+          fmt::format("Can't propagate RLIMIT_{} of {} from submit host: the hard "
+                      "limit on this node is {}, which is used",
+                      upper(limit.name),
+                      value == RLIM_INFINITY ? "unlimited" : fmt::to_string(value), now.rlim_max));
       value = now.rlim_max;
     }
     limits.push_back({found->second, rlimit{value, now.rlim_max}});

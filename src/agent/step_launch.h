@@ -23,8 +23,8 @@ struct RankStreams {
 };
 
 struct LaunchPlan {
-  std::string program;             // what to execute
-  std::vector<std::string> argv;   // argv[0] as the user wrote it
+  std::string program;            // what to execute
+  std::vector<std::string> argv;  // argv[0] as the user wrote it
   std::vector<ResourceLimit> limits;
   std::vector<RankStreams> streams;  // one per rank of this node
   std::vector<Descriptor> files;

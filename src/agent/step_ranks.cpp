@@ -99,7 +99,8 @@ Status StepRanks::fork_all(const RankStart& start,
   for (std::uint32_t local = 0; local < descriptors.size(); ++local) {
     const pid_t pid = ::fork();
     if (pid < 0) {
-      auto error = fail_errno(errno, fmt::format("forking rank {}", start.order->step.ranks[local]));
+      auto error =
+          fail_errno(errno, fmt::format("forking rank {}", start.order->step.ranks[local]));
       abandon();
       return error;
     }

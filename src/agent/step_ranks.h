@@ -1,6 +1,6 @@
-// The ranks of a step on this node as processes: forked up to a barrier, released at the go, reaped.
-// Used by the single-threaded supervisor only, which is their parent and the subreaper of all they
-// leave behind: when no child is left, nothing of the step is left.
+// The ranks of a step on this node as processes: forked up to a barrier, released at the go,
+// reaped. Used by the single-threaded supervisor only, which is their parent and the subreaper of
+// all they leave behind: when no child is left, nothing of the step is left.
 #pragma once
 
 #include <sys/types.h>

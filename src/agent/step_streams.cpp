@@ -107,13 +107,12 @@ Status StepInput::accept(std::optional<std::uint32_t> rank, std::uint64_t offset
     bytes.remove_prefix(static_cast<std::size_t>(known));
     if (!source.file) {
       // Without a name: nothing to clean up.
-      source.file =
-          Descriptor(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+      source.file = Descriptor(::open(directory_.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
       if (!source.file) return fail_errno(errno, "keeping the input of a step");
     }
     while (!bytes.empty()) {
-      const ssize_t n = ::pwrite(source.file.get(), bytes.data(), bytes.size(),
-                                 static_cast<off_t>(source.size));
+      const ssize_t n =
+          ::pwrite(source.file.get(), bytes.data(), bytes.size(), static_cast<off_t>(source.size));
       if (n < 0 && errno == EINTR) continue;
       if (n <= 0) {
         auto error = fail_errno(errno, "keeping the input of a step");
@@ -151,8 +150,8 @@ void StepInput::write_some(Target& target) {
   while (target.position < source->size) {
     const std::size_t length =
         std::min<std::uint64_t>(buffer.size(), source->size - target.position);
-    const ssize_t got = ::pread(source->file.get(), buffer.data(), length,
-                                static_cast<off_t>(target.position));
+    const ssize_t got =
+        ::pread(source->file.get(), buffer.data(), length, static_cast<off_t>(target.position));
     if (got <= 0) return;
     const ssize_t n = ::write(target.fd.get(), buffer.data(), static_cast<std::size_t>(got));
     if (n < 0 && errno == EAGAIN) return;

@@ -16,6 +16,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <map>
 
 #include "agent/rank_environment.h"
@@ -80,7 +81,7 @@ class Supervisor {
   StepRanks ranks_;
   StepOutput output_;
   StepInput input_;
-  Descriptor terminal_;      // master side; kept for resizing
+  Descriptor terminal_;  // master side; kept for resizing
   std::vector<Descriptor> child_ends_;
   Descriptor null_;
   Descriptor signals_;
@@ -91,6 +92,23 @@ class Supervisor {
   std::uint64_t told_size_ = 0;
   bool lost_input_ = false, noticed_ = false, oom_protected_ = false;
 };
+
+// "{node}" and "{time}" (of this node's clock, in its zone) of a notice that goes to many nodes.
+std::string with_place_and_time(std::string text, const std::string& node) {
+  const std::time_t now = std::time(nullptr);
+  std::tm local{};
+  ::localtime_r(&now, &local);
+  std::array<char, 32> time{};
+  std::strftime(time.data(), time.size(), "%Y-%m-%dT%H:%M:%S", &local);
+  for (const auto& [name, value] :
+       {std::pair<std::string_view, std::string_view>("{node}", node),
+        std::pair<std::string_view, std::string_view>("{time}", time.data())}) {
+    if (const auto at = text.find(name); at != std::string::npos) {
+      text.replace(at, name.size(), value);
+    }
+  }
+  return text;
+}
 
 Refusal own_fault(const Error& error) { return Refusal{to_string(error), false, {}}; }
 Refusal own_fault(int error, std::string_view what) {
@@ -291,8 +309,8 @@ void Supervisor::poll_once() {
     polled.push_back({fd, events, 0});
     return polled.size() - 1;
   };
-  const auto control = add(link_.fd(), static_cast<short>(POLLIN | (link_.wants_write() ? POLLOUT
-                                                                                        : 0)));
+  const auto control =
+      add(link_.fd(), static_cast<short>(POLLIN | (link_.wants_write() ? POLLOUT : 0)));
   const auto listener = add(link_.listener(), POLLIN);
   const auto signals = add(signals_.get(), POLLIN);
   const auto reports = add(ranks_.is_released() ? ranks_.exec_reports() : -1, POLLIN);
@@ -378,7 +396,7 @@ void Supervisor::on(const to_supervisor::End& order, std::string_view) {
   if (phase_ == Phase::kDone) return;
   if (!order.notice.empty() && !noticed_) {
     noticed_ = true;
-    say(order.notice);
+    say(with_place_and_time(order.notice, order_.node));
   }
   const auto deadline =
       Clock::now() + milliseconds(std::clamp<std::int64_t>(order.grace.ms(), 0, 86'400'000));
@@ -487,8 +505,8 @@ void Supervisor::finish(StepStatus status) {
   const std::string text = to_json(status);
   const std::string path = order_.directory + "/status.json";
   {
-    Descriptor file(::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC,
-                           0600));
+    Descriptor file(
+        ::open((path + ".new").c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (::write(file.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size())) {
       ::rename((path + ".new").c_str(), path.c_str());
     }

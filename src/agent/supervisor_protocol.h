@@ -110,7 +110,7 @@ void describe(auto& a, Signal& x) {
   a("signal", x.signal);
   a("whole_tree", x.whole_tree);
 }
-struct End {
+struct End {  // "{node}" and "{time}" in the notice are filled in
   static constexpr std::string_view kName = "end";
   Duration grace;
   std::string notice;

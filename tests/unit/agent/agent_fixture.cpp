@@ -69,14 +69,12 @@ void AgentTest::TearDown() {
   if (!agent_ && uplink_) start_agent();
   if (agent_) {
     std::vector<to_agent::EndGang> orders;
-    for (const auto& entry :
-         std::filesystem::directory_iterator(options_.directory + "/jobs")) {
+    for (const auto& entry : std::filesystem::directory_iterator(options_.directory + "/jobs")) {
       const auto gang = static_cast<std::uint32_t>(std::stoul(entry.path().filename().string()));
       uplink_->order(to_agent::EndGang{GangId(gang), Epoch(1'000'000), Duration(), {}});
     }
-    until("no gang is left", [&] {
-      return std::filesystem::is_empty(options_.directory + "/jobs");
-    });
+    until("no gang is left",
+          [&] { return std::filesystem::is_empty(options_.directory + "/jobs"); });
   }
   agent_.reset();
   auto cgroups = open_cgroups(layout_, cluster_, "node01");
@@ -196,8 +194,8 @@ void AgentTest::end_and_check(const JobFacts& job, Duration grace) {
   until("clean", [&] {
     return find<from_agent::Clean>([&](const auto& m) { return m.gang == job.gang; }) != nullptr;
   });
-  EXPECT_FALSE(std::filesystem::exists(
-      fmt::format("{}/jobs/{}", options_.directory, job.gang.value())));
+  EXPECT_FALSE(
+      std::filesystem::exists(fmt::format("{}/jobs/{}", options_.directory, job.gang.value())));
   EXPECT_TRUE(open_cgroups(layout_, cluster_, "node01")->jobs().empty());
 }
 
@@ -209,8 +207,7 @@ from_agent::StepEnded AgentTest::wait_ended(StepId step) {
   until("the step has ended", [&] { return ended(step) != nullptr; });
   const auto* message = ended(step);
   if (message == nullptr) return {};
-  until("all output is here",
-        [&] { return uplink_->next[step] >= message->output_size; });
+  until("all output is here", [&] { return uplink_->next[step] >= message->output_size; });
   return *message;
 }
 

@@ -159,7 +159,8 @@ TEST_F(AgentTest, AttachedOutputComesWholePerRankAndStream) {
   start_agent();
   auto facts = job(16);
   run_gang(facts);
-  run_step(facts, step(0, {"bash", "-c", "echo out $SLURM_PROCID; echo err $SLURM_PROCID >&2"}, 64));
+  run_step(facts,
+           step(0, {"bash", "-c", "echo out $SLURM_PROCID; echo err $SLURM_PROCID >&2"}, 64));
   const auto end = wait_ended(0);
   EXPECT_EQ(end.exit, ExitStatus{});
   for (std::uint32_t rank = 0; rank < 64; ++rank) {
@@ -211,8 +212,9 @@ TEST_F(AgentTest, TerminalEchoesResizesAndPassesControlC) {
   start_agent();
   auto facts = job(19);
   run_gang(facts);
-  auto order = step(0, {"bash", "-c", "tty; stty size; read x; stty size; trap 'echo INT; exit 4' INT; "
-                                      "echo waiting; while :; do sleep 0.05; done"});
+  auto order = step(0, {"bash", "-c",
+                        "tty; stty size; read x; stty size; trap 'echo INT; exit 4' INT; "
+                        "echo waiting; while :; do sleep 0.05; done"});
   order.pty = true;
   order.rows = 33;
   order.columns = 77;
@@ -222,9 +224,8 @@ TEST_F(AgentTest, TerminalEchoesResizesAndPassesControlC) {
   EXPECT_NE(output(0).find("/dev/pts/"), std::string::npos);
   uplink_->order(to_agent::Resize{key, 50, 100});
   uplink_->order(to_agent::Input{key, 0, 0, false}, "word\n");
-  until("echo and new size", [&] {
-    return output(0).find("word\r\n50 100\r\nwaiting") != std::string::npos;
-  });
+  until("echo and new size",
+        [&] { return output(0).find("word\r\n50 100\r\nwaiting") != std::string::npos; });
   uplink_->order(to_agent::Input{key, 0, 5, false}, "\x03");
   EXPECT_EQ(wait_ended(0).exit.code, 4);
 }
@@ -234,8 +235,9 @@ TEST_F(AgentTest, SignalsReachStepsOrTheBatchShellAlone) {
   auto facts = job(20);
   run_gang(facts, batch("trap 'echo got USR1' USR1; sleep 1; echo done\n"));
   run_gang(facts);
-  auto order = step(0, {"bash", "-c", "trap 'echo step; exit 5' USR1; echo up; while :; do sleep "
-                                      "0.02; done"});
+  auto order = step(0, {"bash", "-c",
+                        "trap 'echo step; exit 5' USR1; echo up; while :; do sleep "
+                        "0.02; done"});
   run_step(facts, order);
   until("the trap is set", [&] { return output(0) == "up\n"; });
   to_agent::Signal signal{{facts.gang, facts.epoch, kExternStep}, SIGUSR1, false, true, false};
@@ -266,9 +268,10 @@ TEST_F(AgentTest, TreesThatIgnoreTermAreKilledAfterTheGrace) {
   start_agent();
   auto facts = job(22);
   const std::string mark = fmt::format("977{}", ::getpid());
-  run_gang(facts, batch(fmt::format("trap '' TERM HUP; setsid sleep {0} & (setsid bash -c 'trap \"\" "
-                                    "TERM; sleep {0}; sleep {0}' &) ; echo up >up; sleep {0}\n",
-                                    mark)));
+  run_gang(facts,
+           batch(fmt::format("trap '' TERM HUP; setsid sleep {0} & (setsid bash -c 'trap \"\" "
+                             "TERM; sleep {0}; sleep {0}' &) ; echo up >up; sleep {0}\n",
+                             mark)));
   until("all run", [&] { return processes_with(mark).size() >= 3 && read("up") == "up\n"; });
   end_and_check(facts, Duration::milliseconds(200));
   EXPECT_EQ(ended(kBatchStep)->exit.signal, SIGKILL);
@@ -292,10 +295,11 @@ TEST_F(AgentTest, ForkBombIsHeldAndEnded) {
   start_agent();
   auto facts = job(24);
   const std::string mark = fmt::format("979{}", ::getpid());
-  run_gang(facts, batch(fmt::format(
-                      "trap '' TERM; bomb() {{ while :; do (trap '' TERM; exec sleep {}) & done; }}; "
-                      "bomb 2>/dev/null\n",
-                      mark)));
+  run_gang(facts,
+           batch(fmt::format(
+               "trap '' TERM; bomb() {{ while :; do (trap '' TERM; exec sleep {}) & done; }}; "
+               "bomb 2>/dev/null\n",
+               mark)));
   until("the limit is reached", [&] { return processes_with(mark).size() > 30; });
   EXPECT_LE(processes_with(mark).size(), 60U);
   end_and_check(facts, Duration::milliseconds(100));
@@ -337,7 +341,8 @@ TEST_F(AgentTest, RanksAreTheUserBeforeAnyPathIsOpened) {
   auto facts = job(27);
   facts.uid = facts.gid = 65534;
   facts.user = "nobody";
-  auto order = batch("id -u; id -g; id -G; cat /proc/self/oom_score_adj; grep CapEff /proc/self/status\n");
+  auto order =
+      batch("id -u; id -g; id -G; cat /proc/self/oom_score_adj; grep CapEff /proc/self/status\n");
   run_gang(facts, order);
   EXPECT_EQ(wait_ended(kBatchStep).exit, ExitStatus{});
   EXPECT_EQ(read("slurm-27.out"), "65534\n65534\n65534\n0\nCapEff:\t0000000000000000\n");
@@ -360,10 +365,11 @@ TEST_F(AgentTest, NotifyMessagesArePassedOn) {
   start_agent();
   auto facts = job(29);
   run_gang(facts);
-  run_step(facts, step(0, {"python3", "-c",
-                           "import os,socket\n"
-                           "s=socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM)\n"
-                           "s.sendto(b'READY=1\\nX_TUTTI_STEP=12',os.environ['NOTIFY_SOCKET'])\n"}));
+  run_step(facts,
+           step(0, {"python3", "-c",
+                    "import os,socket\n"
+                    "s=socket.socket(socket.AF_UNIX,socket.SOCK_DGRAM)\n"
+                    "s.sendto(b'READY=1\\nX_TUTTI_STEP=12',os.environ['NOTIFY_SOCKET'])\n"}));
   wait_ended(0);
   ASSERT_NE(find<from_agent::Notified>(), nullptr);
   EXPECT_EQ(find<from_agent::Notified>()->text, "READY=1\nX_TUTTI_STEP=12\n");
