@@ -432,10 +432,11 @@ void Supervisor::on_child() {
   std::array<signalfd_siginfo, 16> seen;
   while (::read(signals_.get(), seen.data(), sizeof seen) > 0) {
   }
+  const auto reaped = ranks_.reap();
+  // After reaping: what a rank has to say about its exec was written before it ended.
   if (ranks_.is_released() && ranks_.exec_reports() >= 0 && ranks_.on_exec_report()) {
     link_.send(from_supervisor::Started{ranks_.pids()});
   }
-  const auto reaped = ranks_.reap();
   for (const std::size_t index : reaped.ranks) {
     const RankStatus& status = ranks_.statuses()[index];
     if (!status.message.empty() && plan_.streams[index].err >= 0) {

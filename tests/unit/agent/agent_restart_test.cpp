@@ -53,7 +53,8 @@ TEST_F(AgentTest, ClientThatTakesNothingHoldsTheRankUpNotTheAgent) {
   uplink_->acknowledge = false;
   auto facts = job(32);
   run_gang(facts);
-  run_step(facts, step(0, {"bash", "-c", "head -c 200000000 /dev/zero | tr '\\0' x; echo end >end"}));
+  run_step(facts,
+           step(0, {"bash", "-c", "head -c 200000000 /dev/zero | tr '\\0' x; echo end >end"}));
   until("the window is full", [&] { return uplink_->next[0] > (8U << 20); });
   run_for(500);
   EXPECT_LT(uplink_->next[0], 16U << 20);
@@ -101,8 +102,8 @@ TEST_F(AgentTest, HelloTellsWhatReallyRuns) {
             nullptr);
   std::ofstream(work_dir() + "/stop") << "x";
   until("its exit", [&] {
-    const auto* end = find<from_agent::StepEnded>(
-        [&](const auto& m) { return m.key.gang == running.gang; });
+    const auto* end =
+        find<from_agent::StepEnded>([&](const auto& m) { return m.key.gang == running.gang; });
     return end != nullptr && end->exit.code == 6;
   });
   go(prepared);
@@ -176,7 +177,8 @@ TEST_F(AgentTest, EndingIsCarriedOnByTheSupervisorAlone) {
   start_agent();
   auto facts = job(40);
   const std::string mark = fmt::format("982{}", ::getpid());
-  run_gang(facts, batch(fmt::format("trap '' TERM; echo up >up; while :; do sleep {}; done\n", mark)));
+  run_gang(facts,
+           batch(fmt::format("trap '' TERM; echo up >up; while :; do sleep {}; done\n", mark)));
   until("it runs", [&] { return read("up") == "up\n" && !processes_with(mark).empty(); });
   end(facts, Duration::milliseconds(300));
   run_for(100);
@@ -197,7 +199,8 @@ TEST_F(AgentTest, WithoutCgroupsTreesAreStillEnded) {
   auto facts = job(41);
   const std::string mark = fmt::format("983{}", ::getpid());
   run_gang(facts, batch(fmt::format("trap '' TERM; (setsid sleep {0} &); echo up >up; sleep {0}; "
-                                    "sleep {0}\n", mark)));
+                                    "sleep {0}\n",
+                                    mark)));
   until("all run", [&] { return processes_with(mark).size() >= 2; });
   kill_agent();
   start_agent();

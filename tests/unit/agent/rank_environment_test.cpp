@@ -159,9 +159,15 @@ TEST(RankEnvironment, EachTaskSeesItsOwnGpu) {
 TEST(RankEnvironment, KeepsTheUsersVariablesAndDropsStaleOnes) {
   StepOrder batch;
   batch.step = kBatchStep;
-  batch.environment = {"TMPDIR=/scratch", "SLURM_STEP_ID=9",      "SLURM_EXPORT_ENV=ALL",
-                       "EMPTY=",          "SLURM_PROCID=77",      "TUTTI_STATE=/s",
-                       "A=b=c",           "SLURM_CONF=/etc/s",    "CUDA_VISIBLE_DEVICES=5",
+  batch.environment = {"TMPDIR=/scratch",
+                       "SLURM_STEP_ID=9",
+                       "SLURM_EXPORT_ENV=ALL",
+                       "EMPTY=",
+                       "SLURM_PROCID=77",
+                       "TUTTI_STATE=/s",
+                       "A=b=c",
+                       "SLURM_CONF=/etc/s",
+                       "CUDA_VISIBLE_DEVICES=5",
                        "BASH_FUNC_f%%=() { :; }"};
   auto job = two_nodes();
   job.limit_end = Instant::from_ms(1'700'000'000'000);
@@ -187,8 +193,7 @@ TEST(RankEnvironment, StepInsideAScriptHasItsOwnNodesIndices) {
   step.environment = {"SLURM_JOB_GPUS=0,1,2,3", "SLURM_MEM_PER_CPU=1000", "ENVIRONMENT=BATCH"};
   auto slot = slot_of(1);
   slot.gpus = {4, 5, 6, 7};
-  const auto environment =
-      as_map(rank_environment(two_nodes(), slot, step, {"node02", 0, 1, ""}));
+  const auto environment = as_map(rank_environment(two_nodes(), slot, step, {"node02", 0, 1, ""}));
   EXPECT_EQ(environment.at("SLURM_JOB_GPUS"), "4,5,6,7");
   EXPECT_EQ(environment.at("SLURM_MEM_PER_CPU"), "1000");
 }
