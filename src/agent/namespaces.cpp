@@ -5,7 +5,6 @@
 #include <netinet/in.h>
 #include <sched.h>
 #include <signal.h>
-#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -29,29 +28,26 @@ struct Aside {
 int run_function(void* pointer) {
   auto& aside = *static_cast<Aside*>(pointer);
   aside.result = aside.function(aside.argument);
-  ::_exit(0);
+  return 0;
 }
 }  // namespace
 
 int run_aside(int (*function)(void*), void* argument) {
-  constexpr std::size_t kStackBytes = 128 * 1024;
-  void* stack = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (stack == MAP_FAILED) return errno;
+  const CloneStack stack;
+  if (stack.top() == nullptr) return errno;
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   Aside aside{function, argument, 0};
-  const pid_t pid = ::clone(run_function, static_cast<char*>(stack) + kStackBytes,
-                            CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &aside);
+  const pid_t pid =
+      ::clone(run_function, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_FILES | SIGCHLD, &aside);
   const int error = errno;
   if (pid > 0) {
     while (::waitpid(pid, nullptr, 0) < 0 && errno == EINTR) {
     }
   }
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::munmap(stack, kStackBytes);
   return pid < 0 ? error : aside.result;
 }
 

@@ -21,6 +21,10 @@
 #include <cstring>
 #include <thread>
 
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
+
 namespace tutti::agent {
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -192,6 +196,22 @@ Status kill_tree(pid_t pid, std::chrono::milliseconds timeout) {
 
 namespace detail {
 
+CloneStack::CloneStack() {
+  void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+  if (memory != MAP_FAILED) memory_ = memory;
+}
+
+CloneStack::~CloneStack() {
+  if (memory_ == nullptr) return;
+#ifdef __SANITIZE_ADDRESS__
+  // A child that went on to another program never left its functions; to the sanitizer their
+  // variables would seem to be there still for whoever is given this address next.
+  __asan_unpoison_memory_region(memory_, kBytes);
+#endif
+  ::munmap(memory_, kBytes);
+}
+
 namespace {
 int write_all(const char* path, const char* text, std::size_t size) {
   const int fd = ::open(path, O_WRONLY | O_CLOEXEC);
@@ -331,6 +351,7 @@ void default_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// What it returns is the exit code of the child.
 int run_child(void* argument) {
   auto& plan = *static_cast<ChildPlan*>(argument);
   const auto& options = *plan.options;
@@ -340,26 +361,26 @@ int run_child(void* argument) {
     plan.error = error;
     return true;
   };
-  if (failed(Stage::kCgroup, join_cgroups(plan))) ::_exit(127);
-  if (failed(Stage::kSession, start_session(plan))) ::_exit(127);
-  if (failed(Stage::kDescriptors, place_descriptors(plan))) ::_exit(127);
-  if (failed(Stage::kLimits, set_limits(plan))) ::_exit(127);
+  if (failed(Stage::kCgroup, join_cgroups(plan))) return 127;
+  if (failed(Stage::kSession, start_session(plan))) return 127;
+  if (failed(Stage::kDescriptors, place_descriptors(plan))) return 127;
+  if (failed(Stage::kLimits, set_limits(plan))) return 127;
   if (options.umask) ::umask(*options.umask);
   if (options.user_namespace && failed(Stage::kUserNamespace, enter_user_namespace(plan))) {
-    ::_exit(127);
+    return 127;
   }
   if (options.credentials && failed(Stage::kCredentials, take_credentials(*options.credentials))) {
-    ::_exit(127);
+    return 127;
   }
   // As the user, so that nobody learns of a directory that he may not see.
   if (!options.directory.empty() && ::chdir(options.directory.c_str()) < 0) {
     failed(Stage::kDirectory, errno);
-    ::_exit(127);
+    return 127;
   }
   default_signals();
   ::execve(options.program.c_str(), plan.argv.data(), plan.envp.data());
   failed(Stage::kExec, errno);
-  ::_exit(127);
+  return 127;
 }
 
 tl::unexpected<Error> describe_failure(const ChildPlan& plan) {
@@ -434,10 +455,8 @@ Result<SpawnedProcess> spawn(const SpawnOptions& options) {
   plan.own_uid = ::geteuid();
   plan.own_gid = ::getegid();
 
-  constexpr std::size_t kStackBytes = 64 * 1024;
-  void* stack = ::mmap(nullptr, kStackBytes, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-  if (stack == MAP_FAILED) return fail_errno(errno, "stack of a new process");
+  const detail::CloneStack stack;
+  if (stack.top() == nullptr) return fail_errno(errno, "stack of a new process");
   // Taking other ids makes the shared memory undumpable, which guards it while the child has it.
   const int dumpable = ::prctl(PR_GET_DUMPABLE);
   // No handler of ours may run in the child while it shares our memory.
@@ -446,12 +465,11 @@ Result<SpawnedProcess> spawn(const SpawnOptions& options) {
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);
   int pidfd = -1;
-  const pid_t pid = ::clone(run_child, static_cast<char*>(stack) + kStackBytes,
-                            CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD, &plan, &pidfd);
+  const pid_t pid = ::clone(run_child, stack.top(), CLONE_VM | CLONE_VFORK | CLONE_PIDFD | SIGCHLD,
+                            &plan, &pidfd);
   const int clone_error = errno;
   if (options.credentials && dumpable == 1) ::prctl(PR_SET_DUMPABLE, 1);
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  ::munmap(stack, kStackBytes);
   if (pid < 0) {
     auto error = fail_errno(clone_error, "starting " + options.program);
     error.value().reason = "clone";

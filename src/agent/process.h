@@ -121,6 +121,21 @@ Status kill_tree(pid_t pid, std::chrono::milliseconds timeout);
 Result<std::string> read_small_file(const std::string& path);
 
 namespace detail {
+// The stack of a child made by clone(CLONE_VM), alive until the child has gone on to another
+// program or ended. errno tells why it is empty.
+class CloneStack {
+ public:
+  CloneStack();
+  ~CloneStack();
+  CloneStack(const CloneStack&) = delete;
+  CloneStack& operator=(const CloneStack&) = delete;
+  void* top() const { return memory_ ? static_cast<char*>(memory_) + kBytes : nullptr; }
+
+ private:
+  static constexpr std::size_t kBytes = 128 * 1024;
+  void* memory_ = nullptr;
+};
+
 // Maps uid and gid of the calling process, alone in the namespace it has just made, with `outside`
 // ids as seen from the parent namespace. Async-signal-safe; returns 0 or an errno.
 int write_id_maps(uid_t inside_uid, uid_t outside_uid, gid_t inside_gid, gid_t outside_gid);
