@@ -80,9 +80,10 @@ Status Agent::Impl::launch_supervisor(GangEntry& gang, StepOrder&& order) {
   if (supervisor.become_user && ::chown(step.directory.c_str(), job.uid, job.gid) != 0) {
     return fail_errno(errno, step.directory);
   }
+  if (auto made = cgroups_->create_step(job.gang.value(), word); !made) return made;
+  supervisor.cgroup_procs = cgroups_->procs_files(job.gang.value(), word);
   auto file = order_file(supervisor);
   if (!file) return tl::unexpected(file.error());
-  if (auto made = cgroups_->create_step(job.gang.value(), word); !made) return made;
 
   std::array<int, 2> ends{-1, -1};
   if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends.data()) != 0) {
@@ -96,13 +97,12 @@ Status Agent::Impl::launch_supervisor(GangEntry& gang, StepOrder&& order) {
   options.arguments.front() = "tutti";
   options.environment = {"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"};
   options.descriptors = {{theirs.get(), kControlDescriptor}, {file->get(), kOrderDescriptor}};
-  options.cgroup_procs = cgroups_->procs_files(job.gang.value(), word);
   if (rootless_) options.user_namespace = std::pair<uid_t, gid_t>(job.uid, job.gid);
   auto process = spawn(options);
   if (!process) return tl::unexpected(process.error());
   step.supervisor = process->pid;
   step.pidfd = std::move(process->pidfd);
-  if (options.cgroup_procs.empty()) {
+  if (supervisor.cgroup_procs.empty()) {
     // Without cgroups the step is known by its first process.
     if (auto status = cgroups_->attach(job.gang.value(), word, step.supervisor); !status) {
       log(to_string(status.error()));

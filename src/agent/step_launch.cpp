@@ -5,6 +5,7 @@
 #include <grp.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -151,6 +152,30 @@ tl::expected<void, Refusal> find_program(const SupervisorOrder& order, LaunchPla
 }
 
 }  // namespace
+
+Status CgroupMove::start(const std::vector<std::string>& procs_files) {
+  if (procs_files.empty()) return {};
+  const std::string pid = fmt::to_string(::getpid());
+  mover_ = ::fork();
+  if (mover_ < 0) return fail_errno(errno, "forking");
+  if (mover_ > 0) return {};
+  for (const auto& path : procs_files) {
+    const int file = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    if (file < 0 || ::write(file, pid.data(), pid.size()) < 0) ::_exit(errno);
+    ::close(file);
+  }
+  ::_exit(0);
+}
+
+Status CgroupMove::finish() {
+  if (mover_ <= 0) return {};
+  int status = 0;
+  while (::waitpid(mover_, &status, 0) < 0 && errno == EINTR) {
+  }
+  mover_ = 0;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return {};
+  return fail_errno(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, "joining the step's cgroup");
+}
 
 Status become_user(const JobFacts& job) {
   // A user that this node's name service does not know still has the group of the order.

@@ -32,6 +32,18 @@ struct LaunchPlan {
   int notes_file = kNoStream;      // descriptor of the step's stderr, or one of the above
 };
 
+// Moves this process into the step's cgroups. Moving waits for a grace period of the kernel (some
+// milliseconds on v1), so a forked child does it while the supervisor prepares; ranks are forked
+// after finish() only, and so are born inside.
+class CgroupMove {
+ public:
+  Status start(const std::vector<std::string>& procs_files);
+  Status finish();
+
+ private:
+  pid_t mover_ = 0;
+};
+
 // Takes the identity of the job's user for good: groups, gid, uid. The process becomes inspectable
 // by that user again (its /proc files belong to him), as a rank would be.
 Status become_user(const JobFacts& job);

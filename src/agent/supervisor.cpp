@@ -38,6 +38,8 @@ constexpr milliseconds kKillInterval{20};
 constexpr milliseconds kStuckAfter{1000};
 constexpr milliseconds kNotifyInterval{50};
 constexpr milliseconds kDiskRetry{500};
+// A step that was prepared and that no agent has asked about for so long will never be wanted.
+constexpr milliseconds kForgottenAfter{300'000};
 
 class Supervisor {
  public:
@@ -78,6 +80,7 @@ class Supervisor {
   SupervisorLink link_;
   Phase phase_ = Phase::kPreparing;
   LaunchPlan plan_;
+  CgroupMove move_;
   StepRanks ranks_;
   StepOutput output_;
   StepInput input_;
@@ -88,7 +91,8 @@ class Supervisor {
   Descriptor notify_;
   std::string notify_path_;
   std::map<std::string, std::string> notified_;
-  std::optional<Clock::time_point> notify_at_, kill_at_, killing_since_, stuck_at_, disk_at_;
+  std::optional<Clock::time_point> notify_at_, kill_at_, killing_since_, stuck_at_, disk_at_,
+      forgotten_at_;
   std::uint64_t told_size_ = 0;
   bool lost_input_ = false, noticed_ = false, oom_protected_ = false;
 };
@@ -126,6 +130,9 @@ tl::expected<void, Refusal> Supervisor::become_ready_for_ranks() {
   ::sigprocmask(SIG_BLOCK, &mask, nullptr);
   signals_ = Descriptor(::signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK));
   if (!signals_) return tl::unexpected(own_fault(errno, "signalfd"));
+  if (auto status = move_.start(order_.cgroup_procs); !status) {
+    return tl::unexpected(own_fault(status.error()));
+  }
   if (order_.become_user) {
     // The job's memory limit is for its ranks; without the supervisor nobody would report them.
     Descriptor score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
@@ -172,6 +179,7 @@ tl::expected<void, Refusal> Supervisor::prepare() {
   input_.set_directory(order_.directory);
   auto descriptors = connect_streams();
   if (!descriptors) return tl::unexpected(descriptors.error());
+  if (auto status = move_.finish(); !status) return tl::unexpected(own_fault(status.error()));
   const RankStart start{&order_, &plan_, notify_path_, oom_protected_};
   auto forked = ranks_.fork_all(start, *descriptors);
   child_ends_.clear();
@@ -274,6 +282,7 @@ from_supervisor::State Supervisor::state() const {
 int Supervisor::run() {
   auto prepared = prepare();
   if (!prepared) {
+    (void)move_.finish();
     ranks_.abandon();
     StepStatus status;
     status.never_ran = true;
@@ -295,7 +304,7 @@ int Supervisor::run() {
 
 int Supervisor::poll_timeout() const {
   std::optional<Clock::time_point> next;
-  for (const auto& at : {notify_at_, kill_at_, stuck_at_, disk_at_}) {
+  for (const auto& at : {notify_at_, kill_at_, stuck_at_, disk_at_, forgotten_at_}) {
     if (at && (!next || *at < *next)) next = at;
   }
   if (!next) return -1;
@@ -475,6 +484,13 @@ void Supervisor::on_timers() {
   if (disk_at_ && *disk_at_ <= now) {
     disk_at_.reset();
     output_.retry_disk();
+  }
+  if (phase_ != Phase::kPrepared || link_.is_connected()) {
+    forgotten_at_.reset();
+  } else if (!forgotten_at_) {
+    forgotten_at_ = now + kForgottenAfter;
+  } else if (*forgotten_at_ <= now) {
+    return on(to_supervisor::Abort{}, {});
   }
   if (output_.is_disk_full() && !disk_at_) disk_at_ = now + kDiskRetry;
   if (!kill_at_ || *kill_at_ > now || phase_ == Phase::kDone) return;

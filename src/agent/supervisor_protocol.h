@@ -31,8 +31,9 @@ constexpr std::size_t kPacketPayloadMax = 32 * 1024;
 struct SupervisorOrder {
   std::uint32_t protocol = kSupervisorProtocol;
   std::string node;
-  std::string directory;     // of the step
-  bool become_user = false;  // uid and gid of the job, with the groups of its user
+  std::string directory;                  // of the step
+  bool become_user = false;               // uid and gid of the job, with the groups of its user
+  std::vector<std::string> cgroup_procs;  // files to write the supervisor's pid to
   JobFacts job;
   SlotOrder slot;
   StepOrder step;
@@ -42,6 +43,7 @@ void describe(auto& a, SupervisorOrder& x) {
   a("node", x.node);
   a("directory", x.directory);
   a("become_user", x.become_user);
+  a("cgroup_procs", x.cgroup_procs);
   a("job", x.job);
   a("slot", x.slot);
   a("step", x.step);
