@@ -25,7 +25,7 @@ clusters=()
 ok() { echo "ok $1"; }
 not_ok() {
   failures=$((failures + 1))
-  [ -z "${2:-}" ] || printf '%s\n' "$2"
+  [ -z "${2:-}" ] || printf "%s\n" "$2" | tail -n 60
   echo "not ok $1"
 }
 skip() { echo "skip $1 # $2"; }
