@@ -97,7 +97,7 @@ LaunchAsk lower_launch(const Lowering& lowering, const JobOptions& o) {
 }
 
 struct FoundScript {
-  std::string text, path, name;
+  std::string text, path, name, given;
 };
 
 // As sbatch looks for it: the path as given, in the caller's directory, then along PATH.
@@ -121,14 +121,14 @@ Parsed<FoundScript> find_script(const ClientContext& context, const std::string&
     if (!read) continue;
     auto text = ScriptReader(std::move(*read), given.empty() ? "The standard input" : given).read();
     if (!text) return tl::unexpected(text.error());
-    return FoundScript{std::move(*text), place, given.empty() ? "sbatch" : base_name(given)};
+    return FoundScript{std::move(*text), place, given.empty() ? "sbatch" : base_name(given), given};
   }
   return unable();
 }
 
 Parsed<void> apply_directives(std::vector<JobOptions>& components, const FoundScript& script,
                               Lowering& lowering) {
-  std::string file = script.path.empty() ? "<stdin>" : script.path;
+  std::string file = script.given.empty() ? "<stdin>" : script.given;
   auto directives = script_directives(script.text, file);
   if (!directives) return tl::unexpected(directives.error());
   lowering.warnings += directives->warnings;
@@ -227,7 +227,7 @@ Parsed<LoweredBatch> lower_sbatch(std::span<const std::string> words,
   if (wrap) {
     if (!parsed->operands.empty())
       return lowering.refuse("Script arguments not permitted with --wrap option");
-    script = {wrapped_script(*wrap), "", "wrap"};
+    script = {wrapped_script(*wrap), "", "wrap", ""};
   } else {
     auto found = find_script(context, parsed->operands.empty() ? "" : parsed->operands.front());
     if (!found) return tl::unexpected(found.error());
