@@ -59,7 +59,6 @@ std::string base_of(std::string_view path) {
 
 struct Launcher {
   enum class Kind : std::uint8_t { kTorch, kAccelerate, kDeepSpeed } kind = Kind::kTorch;
-  std::size_t word = 0;       // where it begins
   std::size_t arguments = 0;  // its first argument
   std::string name;
 };
@@ -69,16 +68,16 @@ std::optional<Launcher> find_launcher(const std::vector<std::string>& words) {
   using Kind = Launcher::Kind;
   for (std::size_t i = 0; i < words.size(); ++i) {
     std::string name = base_of(words[i]);
-    bool module = i + 2 < words.size() && name.starts_with("python") && words[i + 1] == "-m";
+    bool module = words[i] == "-m" && i > 0 && i + 1 < words.size();
     if (module &&
-        (words[i + 2] == "torch.distributed.run" || words[i + 2] == "torch.distributed.launch"))
-      return Launcher{Kind::kTorch, i, i + 3, words[i + 2]};
-    if (module && words[i + 2].starts_with("accelerate"))
-      return Launcher{Kind::kAccelerate, i, i + 3, "accelerate"};
-    if (name == "torchrun") return Launcher{Kind::kTorch, i, i + 1, name};
+        (words[i + 1] == "torch.distributed.run" || words[i + 1] == "torch.distributed.launch"))
+      return Launcher{Kind::kTorch, i + 2, words[i + 1]};
+    if (module && words[i + 1].starts_with("accelerate"))
+      return Launcher{Kind::kAccelerate, i + 2, "accelerate"};
+    if (name == "torchrun") return Launcher{Kind::kTorch, i + 1, name};
     if (name == "accelerate" && i + 1 < words.size() && words[i + 1] == "launch")
-      return Launcher{Kind::kAccelerate, i, i + 2, "accelerate launch"};
-    if (name == "deepspeed") return Launcher{Kind::kDeepSpeed, i, i + 1, name};
+      return Launcher{Kind::kAccelerate, i + 2, "accelerate launch"};
+    if (name == "deepspeed") return Launcher{Kind::kDeepSpeed, i + 1, name};
   }
   return std::nullopt;
 }

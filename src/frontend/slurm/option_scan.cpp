@@ -29,6 +29,10 @@ struct Scan {
 
   Parsed<void> long_option(std::size_t word);
   Parsed<void> short_options(std::size_t word);
+  bool takes_next(const OptionName& option) const {
+    return option.argument == Argument::kMaybeNext && next < words.size() &&
+           !words[next].starts_with('-');
+  }
   // The option of this name or unambiguous prefix; several candidates of one id count as one.
   Parsed<const OptionName*> find_long(std::string_view name, const std::string& shown) const;
 };
@@ -70,6 +74,8 @@ Parsed<void> Scan::long_option(std::size_t word) {
     if (next >= words.size())
       return error(fmt::format("option '--{}' requires an argument", found.name));
     take(found, words[next++], true, word);
+  } else if (takes_next(found)) {
+    take(found, words[next++], true, word);
   } else {
     take(found, "", false, word);
   }
@@ -89,7 +95,11 @@ Parsed<void> Scan::short_options(std::size_t word) {
       take(*found, "", false, word);
       continue;
     }
-    if (!rest.empty() || found->argument == Argument::kOptional) {
+    if (rest.empty() && takes_next(*found)) {
+      take(*found, words[next++], true, word);
+      return {};
+    }
+    if (!rest.empty() || found->argument != Argument::kRequired) {
       take(*found, std::string(rest), !rest.empty(), word);
       return {};
     }

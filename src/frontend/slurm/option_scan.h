@@ -13,7 +13,12 @@
 
 namespace tutti::slurm {
 
-enum class Argument : std::uint8_t { kNone, kRequired, kOptional };
+enum class Argument : std::uint8_t {
+  kNone,
+  kRequired,
+  kOptional,  // only attached: -K1, --wait=3
+  kMaybeNext  // attached, or the next word unless it begins with '-' (squeue -j)
+};
 
 // One name of an option. Several may share an id (aliases, --hold and -H); a prefix that fits only
 // names of one id is not ambiguous.
