@@ -245,7 +245,7 @@ void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
                   const Forecast& forecast) {
   const Shape& shape = pass.shapes[candidate.shape];
   std::vector<std::string> blockers = ahead(pass, shape);
-  add_holders(pass, forecast.placement, forecast.at, blockers);
+  if (!forecast.room_is_free) add_holders(pass, forecast.placement, forecast.at, blockers);
   auto wait =
       make_wait(behind_others ? reason::kPriority : reason::kResources, "", std::move(blockers));
   wait->planned_start = forecast.at;

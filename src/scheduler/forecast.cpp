@@ -49,7 +49,7 @@ std::optional<Forecast> Forecaster::earliest(const Shape& shape, Instant now, Du
   Instant at = first;
   for (std::uint32_t i = 0; i < kMostTries; ++i) {
     if (auto placement = place_throughout(shape, at, at + duration))
-      return Forecast{at, std::move(*placement)};
+      return Forecast{at, std::move(*placement), fits_now};
     while (release != times.end() && *release <= at) ++release;
     while (end != ends.end() && *end <= at) ++end;
     if (release == times.end() && end == ends.end()) return std::nullopt;

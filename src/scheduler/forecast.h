@@ -14,6 +14,7 @@ namespace tutti::scheduler {
 struct Forecast {
   Instant at;
   Placement placement;
+  bool room_is_free = false;  // it would fit now but for promises to others
 };
 
 // What stands between a gang and a start, beyond waiting.

@@ -32,9 +32,13 @@ std::string need_text(const ClusterIndex& cluster, const Shape& shape) {
     }
     out += " and ";
   }
-  out += fmt::format("{} on {}", count_text(shape.cpus, "CPU"),
-                     shape.nodes > 1 ? nodes : std::string("a node"));
-  return out;
+  out += count_text(shape.cpus, "CPU");
+  bool any_number = std::any_of(shape.roles.begin(), shape.roles.end(), [](const RoleNeed& need) {
+    return need.nodes_max > need.nodes_min && need.nodes_min == 1;
+  });
+  if (any_number && shape.tasks > 1) return out + fmt::format(" in {} tasks", shape.tasks);
+  if (any_number) return out;
+  return out + (shape.nodes > 1 ? " on " + nodes : std::string(" on a node"));
 }
 
 std::string free_text(const Shape& shape, const FreeTotals& totals) {

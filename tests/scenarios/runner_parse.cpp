@@ -1,0 +1,362 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/hostlist.h"
+#include "base/index_set.h"
+#include "base/size_text.h"
+#include "base/text.h"
+#include "tests/scenarios/scenario.h"
+
+namespace tutti::scenarios {
+
+namespace {
+
+// The words of one line, taken from the front.
+class Words {
+ public:
+  explicit Words(std::string_view line) {
+    for (std::string_view word : split(line, ' ', EmptyPieces::kDrop)) words_.push_back(word);
+  }
+  bool done() const { return at_ == words_.size(); }
+  std::string_view peek(std::size_t ahead = 0) const {
+    return at_ + ahead < words_.size() ? words_[at_ + ahead] : std::string_view();
+  }
+  std::string_view take() { return done() ? std::string_view() : words_[at_++]; }
+  bool take_if(std::string_view word) {
+    if (peek() != word) return false;
+    ++at_;
+    return true;
+  }
+  std::string rest() {
+    std::string out;
+    while (!done()) out += (out.empty() ? "" : " ") + std::string(take());
+    return out;
+  }
+  std::uint32_t number() {
+    auto value = parse_integer<std::uint32_t>(take());
+    if (!value) bad_ = true;
+    return value.value_or(0);
+  }
+  // "90", "90s", "5m", "2h", "1d".
+  std::int64_t seconds() {
+    std::string_view word = take();
+    std::int64_t unit = 1;
+    if (!word.empty() && !is_digit(word.back())) {
+      switch (word.back()) {
+        case 's':
+          unit = 1;
+          break;
+        case 'm':
+          unit = 60;
+          break;
+        case 'h':
+          unit = 3600;
+          break;
+        case 'd':
+          unit = 86400;
+          break;
+        default:
+          bad_ = true;
+      }
+      word.remove_suffix(1);
+    }
+    auto value = parse_integer<std::int64_t>(word);
+    if (!value) bad_ = true;
+    return value.value_or(0) * unit;
+  }
+  std::vector<std::string> names() {
+    auto list = expand_hostlist(take());
+    if (!list) bad_ = true;
+    return list.value_or(std::vector<std::string>());
+  }
+  std::uint64_t memory() {
+    auto value = parse_memory_mib(take());
+    if (!value) bad_ = true;
+    return value.value_or(0);
+  }
+  bool bad() const { return bad_; }
+
+ private:
+  std::vector<std::string_view> words_;
+  std::size_t at_ = 0;
+  bool bad_ = false;
+};
+
+bool parse_nodes(Words& words, ClusterSpec& spec) {
+  std::string_view list = words.take();
+  if (!list.empty() && list.back() == ':') list.remove_suffix(1);
+  auto names = expand_hostlist(list);
+  if (!names) return false;
+  NodeSpec node;
+  node.kind = NodeKind::kPlanned;
+  node.cpus = 64;
+  node.memory_mib = 1'000'000;
+  while (!words.done()) {
+    if (words.take_if("threads")) {
+      node.threads_per_core = words.number();
+    } else if (words.take_if("weight")) {
+      node.weight = words.number();
+    } else if (words.take_if("memory")) {
+      node.memory_mib = words.memory();
+    } else if (words.take_if("features")) {
+      for (std::string_view name : split(words.take(), ',')) node.features.emplace_back(name);
+    } else if (words.take_if("drained")) {
+      node.initial_drain_reason = "as configured";
+    } else {
+      std::uint32_t count = words.number();
+      if (words.take_if("cpu")) {
+        node.cpus = count;
+      } else if (words.take_if("gpu")) {
+        std::string type(words.take_if("of") ? words.take() : "");
+        for (std::uint32_t i = 0; i < count; ++i) node.devices.push_back({"gpu", type, ""});
+      } else {
+        return false;
+      }
+    }
+  }
+  for (const std::string& name : *names) {
+    node.name = name;
+    spec.nodes.push_back(node);
+  }
+  return !words.bad();
+}
+
+bool parse_partition(Words& words, ClusterSpec& spec) {
+  PartitionSpec partition;
+  partition.name = std::string(words.take());
+  while (!words.done()) {
+    if (words.take_if("nodes"))
+      partition.nodes = words.names();
+    else if (words.take_if("default"))
+      partition.is_default = true;
+    else if (words.take_if("tier"))
+      partition.priority_tier = words.number();
+    else if (words.take_if("factor"))
+      partition.priority_job_factor = words.number();
+    else if (words.take_if("max-time"))
+      partition.max_time = Duration::seconds(words.seconds());
+    else if (words.take_if("default-time"))
+      partition.default_time = Duration::seconds(words.seconds());
+    else if (words.take_if("max-nodes"))
+      partition.max_nodes = words.number();
+    else if (words.take_if("min-nodes"))
+      partition.min_nodes = words.number();
+    else if (words.take_if("memory-per-cpu"))
+      partition.default_memory_mib_per_cpu = words.memory();
+    else if (words.take_if("exclusive"))
+      partition.exclusive = true;
+    else
+      return false;
+  }
+  spec.partitions.push_back(partition);
+  return !words.bad();
+}
+
+bool parse_gpus(Words& words, std::uint32_t count, RoleAsk& role) {
+  if (words.take_if("of")) role.gpu_type = std::string(words.take());
+  if (words.take_if("per")) {
+    if (!words.take_if("task")) return false;
+    role.gpus_per_task = count;
+  } else if (words.take_if("in")) {
+    if (!words.take_if("all")) return false;
+    role.gpus_total = count;
+  } else {
+    role.gpus_per_node = count;
+  }
+  return true;
+}
+
+// Words that say what a role asks for; nullopt when the next word is none of them.
+std::optional<bool> parse_role_word(Words& words, RoleAsk& role) {
+  if (words.take_if("tasks"))
+    role.tasks = words.number();
+  else if (words.take_if("tasks-per-node"))
+    role.tasks_per_node = words.number();
+  else if (words.take_if("cpus-per-task"))
+    role.cpus_per_task = words.number();
+  else if (words.take_if("cpus-per-gpu"))
+    role.cpus_per_gpu = words.number();
+  else if (words.take_if("memory"))
+    role.memory_mib_per_node = words.memory();
+  else if (words.take_if("memory-per-cpu"))
+    role.memory_mib_per_cpu = words.memory();
+  else if (words.take_if("memory-per-gpu"))
+    role.memory_mib_per_gpu = words.memory();
+  else if (words.take_if("all-memory"))
+    role.memory_whole_node = true;
+  else if (words.take_if("exclusive"))
+    role.exclusive = true;
+  else if (words.take_if("contiguous"))
+    role.contiguous = true;
+  else if (words.take_if("features"))
+    role.features = std::string(words.take());
+  else if (words.take_if("on"))
+    role.nodes_in = words.names();
+  else if (words.take_if("not-on"))
+    role.nodes_out = words.names();
+  else if (words.take_if("nodes")) {
+    auto count = parse_node_count(words.take());
+    if (!count) return false;
+    role.nodes_min = count->min;
+    role.nodes_max = count->max;
+    role.tasks = std::max(role.tasks, role.nodes_min * std::max(role.tasks_per_node, 1u));
+    if (count->max > count->min) role.tasks = 1;
+  } else if (!words.peek().empty() && is_digit(words.peek().front())) {
+    std::uint32_t count = words.number();
+    if (words.take_if("cpu"))
+      role.cpus_per_task = count;
+    else if (words.take_if("gpu"))
+      return parse_gpus(words, count, role);
+    else
+      return false;
+  } else {
+    return std::nullopt;
+  }
+  return true;
+}
+
+bool parse_job(Words& words, Happening& out) {
+  JobLine& job = out.job;
+  Workload& workload = job.workload;
+  job.name = std::string(words.take());
+  workload.name = job.name;
+  workload.user = "user";
+  workload.uid = 1000;
+  while (!words.done()) {
+    if (auto good = parse_role_word(words, workload.roles.back())) {
+      if (!*good) return false;
+      continue;
+    }
+    if (words.take_if("at"))
+      out.at = words.seconds();
+    else if (words.take_if("until") || words.take_if("limit")) {
+      if (!words.take_if("never"))
+        workload.time_limit = Duration::seconds(words.seconds());
+      else
+        workload.time_limit = Duration::infinite();
+    } else if (words.take_if("runs"))
+      job.runs = words.seconds();
+    else if (words.take_if("fails"))
+      job.fails = true;
+    else if (words.take_if("partition"))
+      for (std::string_view name : split(words.take(), ',')) workload.partitions.emplace_back(name);
+    else if (words.take_if("priority"))
+      workload.extras.fixed_priority = words.number();
+    else if (words.take_if("nice"))
+      workload.nice = static_cast<std::int32_t>(words.number());
+    else if (words.take_if("begin"))
+      job.begin = words.seconds();
+    else if (words.take_if("hold"))
+      workload.hold = Hold::kUser;
+    else if (words.take_if("named"))
+      workload.name = std::string(words.take());
+    else if (words.take_if("after"))
+      job.dependencies = std::string(words.take());
+    else if (words.take_if("any"))
+      workload.extras.any_dependency = true;
+    else if (words.take_if("+"))
+      workload.roles.emplace_back();
+    else if (words.take_if("array")) {
+      auto array = parse_array_spec(words.take(), 1'000'000);
+      if (!array) return false;
+      workload.array = array->indexes.to_string();
+      workload.array_throttle = array->max_at_once;
+    } else
+      return false;
+  }
+  return !words.bad();
+}
+
+// "at 100 drain n1 bad NVLink".
+bool parse_at(Words& words, Happening& out) {
+  static const std::map<std::string_view, Happening::Kind> kKinds{
+      {"end", Happening::Kind::kEnd},
+      {"fail", Happening::Kind::kFail},
+      {"cancel", Happening::Kind::kCancel},
+      {"hold", Happening::Kind::kHold},
+      {"release", Happening::Kind::kRelease},
+      {"priority", Happening::Kind::kPriority},
+      {"refuse", Happening::Kind::kRefuse},
+      {"drain", Happening::Kind::kDrain},
+      {"down", Happening::Kind::kDown},
+      {"resume", Happening::Kind::kResume},
+      {"partition", Happening::Kind::kPartition},
+      {"why", Happening::Kind::kWhy},
+      {"look", Happening::Kind::kLook}};
+  out.at = words.seconds();
+  auto kind = kKinds.find(words.take());
+  if (kind == kKinds.end()) return false;
+  out.kind = kind->second;
+  out.subject = std::string(words.take());
+  out.text = words.rest();
+  return !words.bad();
+}
+
+bool parse_line(std::string_view line, Scenario& scenario) {
+  Words words(line);
+  std::string_view first = words.take();
+  if (first == "nodes") return parse_nodes(words, scenario.spec);
+  if (first == "partition") return parse_partition(words, scenario.spec);
+  if (first == "profile") {
+    scenario.profile = std::string(words.take());
+    return true;
+  }
+  if (first == "until") {
+    scenario.until = words.seconds();
+    return !words.bad();
+  }
+  if (first == "kill-wait") {
+    scenario.spec.kill_wait = Duration::seconds(words.seconds());
+    return !words.bad();
+  }
+  if (first == "weights") {
+    scenario.spec.priority = PriorityWeights();
+    return words.take_if("slurm");
+  }
+  if (first == "show") {
+    scenario.with_devices = words.take_if("devices");
+    return scenario.with_devices;
+  }
+  Happening happening;
+  if (first == "running") {
+    happening.kind = Happening::Kind::kRunning;
+    if (!parse_job(words, happening)) return false;
+  } else if (first == "job") {
+    if (!parse_job(words, happening)) return false;
+  } else if (first != "at" || !parse_at(words, happening)) {
+    return false;
+  }
+  scenario.happenings.push_back(std::move(happening));
+  return true;
+}
+
+}  // namespace
+
+Result<Scenario> parse_scenario(const std::string& text) {
+  Scenario scenario;
+  scenario.spec.kill_wait = Duration();
+  scenario.spec.priority = {.age = 0, .fair_share = 0, .job_size = 0, .partition = 0};
+  constexpr std::string_view kSeparator = "\n----\n";
+  std::size_t border = text.find(kSeparator);
+  scenario.input = text.substr(0, border);
+  if (border != std::string::npos) scenario.expected = text.substr(border + kSeparator.size());
+  std::uint32_t number = 0;
+  for (std::string_view line : split(scenario.input, '\n')) {
+    ++number;
+    line = trim(line.substr(0, line.find('#')));
+    if (line.empty()) continue;
+    if (!parse_line(line, scenario))
+      return invalid(fmt::format("line {}: cannot read \"{}\"", number, line));
+  }
+  if (scenario.spec.partitions.empty()) {
+    PartitionSpec all{.name = "all", .is_default = true};
+    for (const NodeSpec& node : scenario.spec.nodes) all.nodes.push_back(node.name);
+    scenario.spec.partitions.push_back(all);
+  }
+  std::stable_sort(scenario.happenings.begin(), scenario.happenings.end(),
+                   [](const Happening& a, const Happening& b) { return a.at < b.at; });
+  return scenario;
+}
+
+}  // namespace tutti::scenarios

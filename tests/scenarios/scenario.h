@@ -1,0 +1,66 @@
+// A scenario: a cluster, what happens to it when, and the log that must come out. The syntax is
+// described in docs/guides/write-a-scenario.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "model/cluster.h"
+#include "model/workload.h"
+
+namespace tutti::scenarios {
+
+// A job line. Times in seconds since the scenario's start.
+struct JobLine {
+  std::string name;
+  Workload workload;                 // without id, times and dependencies
+  std::string dependencies;          // with names of jobs: "afterok:a,after:b+5"
+  std::optional<std::int64_t> runs;  // seconds; else until its limit, else for ever
+  std::int64_t begin = 0;
+  bool fails = false;  // its script ends with exit code 1
+};
+
+struct Happening {
+  std::int64_t at = 0;
+  enum class Kind {
+    kSubmit,
+    kRunning,  // placed by itself before anything else is looked at
+    kEnd,
+    kFail,
+    kCancel,
+    kHold,
+    kRelease,
+    kPriority,
+    kRefuse,  // the roll call of a job fails on a node
+    kDrain,
+    kDown,
+    kResume,
+    kPartition,
+    kWhy,
+    kLook,  // a pass without any event
+  };
+  Kind kind = Kind::kSubmit;
+  JobLine job;                // kSubmit, kRunning
+  std::string subject, text;  // job, node or partition; reason, node or state
+};
+
+struct Scenario {
+  ClusterSpec spec;
+  std::string profile = "tutti";
+  std::int64_t until = 1'000'000;
+  bool with_devices = false;          // log tasks, CPUs and GPUs of every slot
+  std::vector<Happening> happenings;  // by time, else as written
+  std::string input, expected;        // the text above and below the line "----"
+};
+
+// Errors: kInvalid with the line.
+Result<Scenario> parse_scenario(const std::string& text);
+
+// Plays it with the production planner and the production state fold; gives the log.
+std::string play(const Scenario& scenario);
+
+}  // namespace tutti::scenarios
