@@ -195,8 +195,8 @@ Status run_agent(const AgentSetup& setup) {
   for (const auto& path : {setup.state_dir + "/nodes", options.directory}) {
     if (auto made = make_directory(path); !made) return made;
   }
-  auto cgroups =
-      agent::open_cgroups(cgroup_layout(options.directory, log), setup.cluster_id, setup.node);
+  const auto layout = cgroup_layout(options.directory, log);
+  auto cgroups = agent::open_cgroups(layout, setup.cluster_id, setup.node);
   options.version = setup.version;
   options.pids_max = setup.pids_max != 0 ? setup.pids_max : kDefaultPidsMax;
   options.bind_cpus = !setup.is_virtual && cgroups->features().cpuset;
@@ -207,7 +207,12 @@ Status run_agent(const AgentSetup& setup) {
   auto agent = agent::Agent::create(std::move(options), uplink, std::move(cgroups));
   if (!agent) return tl::unexpected(agent.error());
   (*agent)->run(stop.get());
-  log.write("stopped; running steps go on");
+  agent->reset();
+  // The last one out: nothing of an idle node stays behind.
+  cgroups = agent::open_cgroups(layout, setup.cluster_id, setup.node);
+  const bool idle = cgroups->jobs().empty();
+  if (idle && !cgroups->remove_node()) log.write("the node's cgroups could not be removed");
+  log.write(idle ? "stopped" : "stopped; running steps go on");
   return {};
 }
 
