@@ -1,8 +1,9 @@
 #include "tests/unit/frontend/golden_support.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <fstream>
-#include <iostream>
 #include <set>
 #include <sstream>
 
@@ -284,7 +285,7 @@ void compare(const std::string& file, const std::vector<Case>& cases,
   }
   for (const Command& command : commands)
     EXPECT_TRUE(named.contains(command.line)) << "nothing is said about: $ " << command.line;
-  std::cout << file << ": equal " << equal << " of " << cases.size() << " compared\n";
+  fmt::print("{}: equal {} of {} compared\n", file, equal, cases.size());
 }
 
 }  // namespace tutti::slurm::golden

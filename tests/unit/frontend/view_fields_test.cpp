@@ -1,7 +1,8 @@
 // Every letter and name of squeue and sinfo, the two format languages, names in UTF-8, clock
 // changes, and how long a full queue takes.
+#include <fmt/format.h>
+
 #include <chrono>
-#include <iostream>
 #include <set>
 
 #include "base/text.h"
@@ -353,8 +354,7 @@ TEST(Speed, FullQueueInTheDefaultFormat) {
   Output out = render_squeue(view, squeue_options());
   std::chrono::duration<double, std::milli> took = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(lines_of(out.text).size(), 11'001u);
-  std::cout << "squeue of 11,000 jobs: " << took.count() << " ms, " << out.text.size()
-            << " bytes\n";
+  fmt::print("squeue of 11,000 jobs: {:.1f} ms, {} bytes\n", took.count(), out.text.size());
 }
 
 }  // namespace
