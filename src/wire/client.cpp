@@ -53,7 +53,7 @@ struct HttpConnection::Impl {
 
   tl::unexpected<Error> cut_off() const {
     return fail(ErrorCode::kUnavailable,
-                to_string(endpoint) + " closed the connection before it answered");
+                to_string(endpoint) + " closed the connection before it answered", "answer_lost");
   }
 
   Status wait_for(short events) const {

@@ -1,0 +1,47 @@
+#include "cli/api_client.h"
+
+#include <chrono>
+#include <cstdlib>
+#include <thread>
+
+#include "cli/state_dir.h"
+#include "wire/client.h"
+
+namespace tutti::cli {
+
+ApiClient::ApiClient() : ApiClient(client_state_dir()) {
+  if (const char* url = std::getenv("TUTTI_URL"); url && *url) {
+    if (auto endpoint = wire::Endpoint::parse(url)) endpoint_ = *endpoint;
+    if (const char* token = std::getenv("TUTTI_TOKEN")) token_ = token;
+  }
+}
+
+ApiClient::ApiClient(const std::string& state_dir)
+    : state_dir_(state_dir), endpoint_(wire::Endpoint::at_path(state_dir + "/api.sock")) {}
+
+Result<std::string> ApiClient::ask(std::string_view method, std::string_view target,
+                                   std::string_view body, Duration patience) {
+  using Clock = std::chrono::steady_clock;
+  auto give_up = Clock::now() + std::chrono::milliseconds(patience.ms());
+  wire::ClientOptions options;
+  options.deadline = deadline;
+  options.token = token_;
+  auto wait = std::chrono::milliseconds(20);
+  while (true) {
+    auto reply = wire::http_request(endpoint_, method, target, body, options);
+    if (reply && reply->status / 100 == 2) return std::move(reply->body);
+    bool try_again = !reply && reply.error().code == ErrorCode::kUnavailable &&
+                     // What was asked may have been done; only questions are safe to repeat.
+                     (method == "GET" || reply.error().reason != "answer_lost");
+    if (!try_again || Clock::now() >= give_up) {
+      if (!reply) return tl::unexpected<Error>(reply.error());
+      auto error = from_json<ApiError>(std::string_view(reply->body));
+      if (!error) return fail(ErrorCode::kInternal, "the controller answered with status " + std::to_string(reply->status));
+      return fail(error->code, error->message, error->reason);
+    }
+    std::this_thread::sleep_for(wait);
+    wait = std::min(wait * 2, std::chrono::milliseconds(250));
+  }
+}
+
+}  // namespace tutti::cli

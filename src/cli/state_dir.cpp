@@ -1,0 +1,144 @@
+#include "cli/state_dir.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <pwd.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace tutti::cli {
+
+namespace {
+std::string own_dir() {
+  if (geteuid() == 0) return "/var/lib/tutti";
+  if (const char* state = std::getenv("XDG_STATE_HOME"); state && *state) return std::string(state) + "/tutti";
+  const char* home = std::getenv("HOME");
+  if (!home || !*home) {
+    const passwd* user = getpwuid(getuid());
+    home = user ? user->pw_dir : "/tmp";
+  }
+  return std::string(home) + "/.local/state/tutti";
+}
+
+bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
+
+Result<std::string> read_file(const std::string& path) {
+  int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail_errno(errno, path);
+  std::string text;
+  char buffer[65536];
+  ssize_t n;
+  while ((n = read(fd, buffer, sizeof buffer)) > 0) text.append(buffer, static_cast<std::size_t>(n));
+  int error = errno;
+  close(fd);
+  if (n < 0) return fail_errno(error, path);
+  return text;
+}
+}  // namespace
+
+std::string default_state_dir() {
+  if (const char* dir = std::getenv("TUTTI_STATE"); dir && *dir) return dir;
+  return own_dir();
+}
+
+std::string client_state_dir() {
+  if (const char* dir = std::getenv("TUTTI_STATE"); dir && *dir) return dir;
+  std::string own = own_dir();
+  if (exists(own + "/cluster.json") || geteuid() == 0) return own;
+  if (exists("/var/lib/tutti/cluster.json") || exists("/var/lib/tutti/api.sock")) return "/var/lib/tutti";
+  return own;
+}
+
+Status replace_file(const std::string& path, const std::string& text, unsigned mode) {
+  std::string temporary = fmt::format("{}.new.{}", path, getpid());
+  int fd = open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, mode);
+  if (fd < 0) return fail_errno(errno, temporary);
+  fchmod(fd, mode);
+  std::size_t done = 0;
+  while (done < text.size()) {
+    ssize_t n = write(fd, text.data() + done, text.size() - done);
+    if (n <= 0) {
+      int error = errno;
+      close(fd);
+      unlink(temporary.c_str());
+      return fail_errno(error, temporary);
+    }
+    done += static_cast<std::size_t>(n);
+  }
+  fsync(fd);
+  close(fd);
+  if (rename(temporary.c_str(), path.c_str()) != 0) return fail_errno(errno, path);
+  return {};
+}
+
+Result<ClusterFile> read_cluster_file(const std::string& dir) {
+  std::string path = dir + "/cluster.json";
+  auto text = read_file(path);
+  if (!text) {
+    if (text.error().code == ErrorCode::kNotFound)
+      return fail(ErrorCode::kNotFound, fmt::format("no cluster in {}: start one with `tutti up`", dir), "no_cluster");
+    return tl::unexpected<Error>(text.error());
+  }
+  auto file = from_json<ClusterFile>(std::string_view(*text));
+  if (!file) return fail(ErrorCode::kCorrupt, fmt::format("{}: {}", path, file.error().message));
+  if (file->format > kStateFormat)
+    return invalid(fmt::format("{} has format {}, this program reads up to {}: use the newer tutti that wrote it", path, file->format, kStateFormat), "state_too_new");
+  return file;
+}
+
+Status write_cluster_file(const std::string& dir, const ClusterFile& file) {
+  return replace_file(dir + "/cluster.json", to_json(file) + "\n", 0644);
+}
+
+Result<agent::HolderHandle> read_holder(const std::string& dir, const std::string& name) {
+  auto text = read_file(fmt::format("{}/holders/{}.json", dir, name));
+  if (!text) return tl::unexpected<Error>(text.error());
+  return from_json<agent::HolderHandle>(std::string_view(*text));
+}
+
+Status write_holder(const std::string& dir, const std::string& name, const agent::HolderHandle& holder) {
+  return replace_file(fmt::format("{}/holders/{}.json", dir, name), to_json(holder) + "\n", 0644);
+}
+
+std::vector<std::pair<std::string, pid_t>> read_pids(const std::string& dir) {
+  std::vector<std::pair<std::string, pid_t>> pids;
+  auto text = read_file(dir + "/pids");
+  if (!text) return pids;
+  std::size_t at = 0;
+  while (at < text->size()) {
+    std::size_t end = text->find('\n', at);
+    if (end == std::string::npos) end = text->size();
+    std::string line = text->substr(at, end - at);
+    at = end + 1;
+    std::size_t blank = line.rfind(' ');
+    if (blank == std::string::npos) continue;
+    pid_t pid = static_cast<pid_t>(std::strtol(line.c_str() + blank + 1, nullptr, 10));
+    if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) pids.push_back({line.substr(0, blank), pid});
+  }
+  return pids;
+}
+
+Status set_pid(const std::string& dir, const std::string& name, pid_t pid) {
+  int lock = open((dir + "/pids.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (lock < 0) return fail_errno(errno, dir + "/pids.lock");
+  flock(lock, LOCK_EX);
+  std::string text;
+  for (const auto& [known, known_pid] : read_pids(dir))
+    if (known != name) text += fmt::format("{} {}\n", known, known_pid);
+  if (pid > 0) text += fmt::format("{} {}\n", name, pid);
+  Status written = replace_file(dir + "/pids", text, 0644);
+  close(lock);
+  return written;
+}
+
+std::optional<pid_t> pid_of(const std::string& dir, const std::string& name) {
+  for (const auto& [known, pid] : read_pids(dir))
+    if (known == name) return pid;
+  return std::nullopt;
+}
+
+}  // namespace tutti::cli
