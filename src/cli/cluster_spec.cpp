@@ -95,7 +95,7 @@ Result<ClusterSpec> from_slurm_conf(const UpOptions& options, std::vector<std::s
 }
 
 NodeSpec this_machine() {
-  agent::MachineInventory inventory = agent::take_inventory();
+  agent::Inventory inventory = agent::take_inventory();
   NodeSpec node;
   utsname names{};
   uname(&names);

@@ -120,6 +120,7 @@ void Core::on_call(ApiCall call) {
   if (call.path == "/v1/nodes") return on_node_request(call);
   if (call.path == "/v1/partitions") return on_partition_request(call);
   if (call.path == "/v1/configure") return on_configure(call);
+  if (call.path == "/v1/shutdown") return on_shutdown(call);
   if (call.path == "/v1/wait") {
     Waiter waiter;
     waiter.job = static_cast<std::uint32_t>(std::strtoul(call.query["job"].c_str(), nullptr, 10));

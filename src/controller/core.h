@@ -67,10 +67,6 @@ class Core {
   const ClusterState& state() const { return state_; }
   // Answers of planned nodes wait to be taken in another turn.
   bool has_planned_answers() const { return engine_.has_answers(); }
-  bool idle() const { return agenda_.active.empty(); }
-  void set_shutting_down() { shutting_down_ = true; }
-  // Ends everything that runs, requeued or not (tutti down).
-  void end_all(bool requeue);
 
  private:
   friend class Submitter;
@@ -114,6 +110,9 @@ class Core {
   void on_node_request(ApiCall& call);
   void on_partition_request(ApiCall& call);
   void on_configure(ApiCall& call);
+  void on_shutdown(ApiCall& call);
+  // Ends everything that runs, requeued or not (tutti down).
+  void end_all(bool requeue);
   void fail_gangs_on(NodeIndex node, const std::string& why);
   // core_gangs.cpp
   void start_gang(const scheduler::Start& start);

@@ -71,6 +71,15 @@ void Core::on_partition_request(ApiCall& call) {
   answer(call, {200, to_json(ActionReply{{{request->partition, {}}}})});
 }
 
+void Core::on_shutdown(ApiCall& call) {
+  if (!call.caller.is_operator) return refuse(call, not_operator("stop the cluster"));
+  auto document = JsonDocument::parse(call.body.empty() ? "{}" : call.body);
+  bool requeue = !document || document->root().find("requeue").as_bool(true);
+  shutting_down_ = true;
+  end_all(requeue);
+  answer(call, {200, to_json(ActionReply{})});
+}
+
 Status Core::configure(const ClusterSpec& spec) {
   if (to_json(spec) == to_json(*state_.spec)) return {};
   std::set<std::string> names;
