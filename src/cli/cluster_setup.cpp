@@ -143,7 +143,7 @@ Status start_holders(const std::string& dir, const ClusterFile& file, std::vecto
   std::string hosts = dir + "/nodes/hosts";
   if (Status written = replace_file(hosts, agent::hosts_text(names), 0644); !written) return written;
   auto major = agent::pick_gpu_major();
-  std::vector<agent::NodeSpec> wanted;
+  std::vector<agent::VirtualNodeSpec> wanted;
   std::uint32_t index = 0, minor = 0;
   std::set<std::string> missing(switch_holder.missing.begin(), switch_holder.missing.end());
   for (const tutti::NodeSpec& node : file.spec.nodes) {
@@ -154,7 +154,7 @@ Status start_holders(const std::string& dir, const ClusterFile& file, std::vecto
     if (node.kind != NodeKind::kVirtual) continue;
     auto holder = read_holder(dir, node.name);
     if (!fresh && holder && agent::is_alive(holder->process)) continue;
-    agent::NodeSpec spec;
+    agent::VirtualNodeSpec spec;
     spec.command = command;
     spec.switch_holder = switch_holder.process;
     spec.name = node.name;

@@ -10,7 +10,9 @@
 #include "base/gres_text.h"
 #include "base/size_text.h"
 #include "cli/cluster_setup.h"
+#if __has_include("frontend/slurm/config.h")
 #include "frontend/slurm/config.h"
+#endif
 
 namespace tutti::cli {
 
@@ -72,6 +74,7 @@ NodeSpec sized_node(std::string name, NodeKind kind, const Sizes& sizes) {
   return node;
 }
 
+#if __has_include("frontend/slurm/config.h")
 Result<ClusterSpec> from_slurm_conf(const UpOptions& options, std::vector<std::string>& notes) {
   slurm::ConfigFiles files;
   files.read = [](const std::string& path) -> Result<std::string> {
@@ -93,6 +96,10 @@ Result<ClusterSpec> from_slurm_conf(const UpOptions& options, std::vector<std::s
   if (!errors.empty()) return invalid("the configuration has errors:" + errors);
   return std::move(config.spec);
 }
+
+#else
+Result<ClusterSpec> from_slurm_conf(const UpOptions&, std::vector<std::string>&) { return invalid("no slurm.conf yet"); }
+#endif
 
 NodeSpec this_machine() {
   agent::Inventory inventory = agent::take_inventory();
