@@ -10,9 +10,7 @@
 #include "base/gres_text.h"
 #include "base/size_text.h"
 #include "cli/cluster_setup.h"
-#if __has_include("frontend/slurm/config.h")
 #include "frontend/slurm/config.h"
-#endif
 
 namespace tutti::cli {
 
@@ -74,17 +72,15 @@ NodeSpec sized_node(std::string name, NodeKind kind, const Sizes& sizes) {
   return node;
 }
 
-#if __has_include("frontend/slurm/config.h")
 Result<ClusterSpec> from_slurm_conf(const UpOptions& options, std::vector<std::string>& notes) {
-  slurm::ConfigFiles files;
-  files.read = [](const std::string& path) -> Result<std::string> {
+  auto read = [](const std::string& path) -> Result<std::string> {
     std::ifstream in(path, std::ios::binary);
-    if (!in) return fail_errno(errno ? errno : ENOENT, path);
+    if (!in) return fail(ErrorCode::kNotFound, path + ": cannot be read");
     std::ostringstream text;
     text << in.rdbuf();
     return text.str();
   };
-  auto config = slurm::read_config(options.slurm_conf, files);
+  slurm::ClusterConfig config = slurm::read_cluster_config(options.slurm_conf, read);
   std::string errors;
   for (const Diagnostic& d : config.diagnostics) {
     std::string line = fmt::format("{}:{}:{}: {}", d.span.file, d.span.line, d.span.column, d.message);
@@ -93,13 +89,9 @@ Result<ClusterSpec> from_slurm_conf(const UpOptions& options, std::vector<std::s
     else
       notes.push_back(line);
   }
-  if (!errors.empty()) return invalid("the configuration has errors:" + errors);
+  if (!config.usable()) return invalid("the configuration has errors:" + errors);
   return std::move(config.spec);
 }
-
-#else
-Result<ClusterSpec> from_slurm_conf(const UpOptions&, std::vector<std::string>&) { return invalid("no slurm.conf yet"); }
-#endif
 
 NodeSpec this_machine() {
   agent::Inventory inventory = agent::take_inventory();

@@ -11,6 +11,7 @@
 #include "cli/help_texts.h"
 #include "cli/slurm_commands.h"
 #include "cli/slurm_context.h"
+#include "cli/slurm_reading.h"
 #include "cli/step_client.h"
 #include "cli/version.h"
 #include "base/hostlist.h"
@@ -21,22 +22,6 @@
 namespace tutti::cli {
 
 namespace {
-
-std::optional<int> shown(slurm::Show show, std::string_view program) {
-  switch (show) {
-    case slurm::Show::kVersion:
-      print_out(fmt::format("slurm {}\n", kSlurmVersion));
-      return 0;
-    case slurm::Show::kHelp:
-      print_out(help_text(program));
-      return 0;
-    case slurm::Show::kUsage:
-      print_out(usage_text(program));
-      return 0;
-    default:
-      return std::nullopt;
-  }
-}
 
 // One submission; the id or the command's end.
 slurm::Parsed<SubmitResult> submit(ApiClient& api, std::string_view program, Submission submission,
