@@ -47,12 +47,12 @@ namespace {
 using slurm::ScontrolCommand;
 using slurm::ScontrolVerb;
 
-slurm::ShowOptions show_options(const ScontrolCommand& command, const TimeZone& zone, Instant now) {
+slurm::ShowOptions show_options(const ScontrolCommand& command, const TimeZone& zone, const StateView& view) {
   slurm::ShowOptions options;
   options.one_line = command.one_line;
   options.details = command.details;
-  options.users = user_name_of;
-  options.times = times(zone, now);
+  options.users = user_names(view);
+  options.times = times(zone, view.now);
   return options;
 }
 
@@ -109,7 +109,7 @@ int show(const ScontrolCommand& command, const TimeZone& zone) {
   ApiClient api;
   auto view = api.get_as<StateView>(target);
   if (!view) return finish(slurm::read_error(reader_of(command.verb), slurm::as_api_error(view.error())));
-  slurm::ShowOptions options = show_options(command, zone, view->now);
+  slurm::ShowOptions options = show_options(command, zone, *view);
   switch (command.verb) {
     case ScontrolVerb::kShowJobs:
       return print(command.json ? slurm::show_jobs_json(*view, selectors(names), options) : slurm::show_jobs(*view, selectors(names), options));

@@ -48,9 +48,20 @@ slurm::TimeText times(const TimeZone& zone, Instant now) {
   return slurm::TimeText(zone, format ? format : "", now);
 }
 
-std::string user_name_of(std::uint32_t uid) {
-  const passwd* user = getpwuid(uid);
-  return user ? user->pw_name : std::to_string(uid);
+slurm::UserNames user_names(const StateView& view) {
+  slurm::UserNames names;
+  auto add = [&](std::uint32_t uid) {
+    auto [it, is_new] = names.try_emplace(uid);
+    if (!is_new) return;
+    const passwd* user = getpwuid(uid);
+    it->second = user ? user->pw_name : std::to_string(uid);
+  };
+  add(0);
+  for (const NodeView& node : view.nodes) add(node.state.reason_uid);
+  for (const WorkloadView& w : view.workloads)
+    for (const GangView& g : w.gangs)
+      if (g.gang.ended_by_uid) add(*g.gang.ended_by_uid);
+  return names;
 }
 
 std::string joined(const std::vector<std::string>& words) {
@@ -177,7 +188,6 @@ int run_sinfo(Words words) {
   options.partitions = command->partitions;
   options.nodes = command->nodes;
   options.sort = command->sort;
-  options.users = user_name_of;
   for (const std::string& word : command->states) {
     auto state = slurm::parse_node_state(word);
     if (!state) return finish(slurm::command_error("sinfo", fmt::format("Bad state string: \"{}\"", word)));
@@ -188,6 +198,7 @@ int run_sinfo(Words words) {
     auto view = api.get_as<StateView>("/v1/state?with=nodes,partitions,spec");
     if (!view) return finish(slurm::read_error(slurm::Reader::kSinfo, slurm::as_api_error(view.error())));
     options.times = times(zone, view->now);
+    options.users = user_names(*view);
     int code = print(command->json ? slurm::render_sinfo_json(*view, options) : slurm::render_sinfo(*view, options));
     if (command->iterate_s == 0) return code;
     pause_seconds(command->iterate_s);
