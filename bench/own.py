@@ -127,9 +127,10 @@ def distinct(kind, number, size):
 def memory(state, jobs):
     """Memory of the controller per pending job, each with a script and an environment of its own of 4 kB."""
     pid = read_pids(state)["controller"]
-    for warm in range(2):  # buffers that are there once are not counted per job
-        submit(state, [request([big_submission(-1 - k - 20 * warm) for k in range(20)])], 1)
-    time.sleep(1)
+    # Caches and buffers of bounded size, which are there once, are filled before: 1000 jobs, as the
+    # peer's measure has 1000 running ones.
+    submit(state, [request([big_submission(-1 - k) for k in range(start, start + 20)]) for start in range(0, 1000, 20)], 2)
+    time.sleep(2)
     before = memory_kb(pid)
     batches = [request([big_submission(k) for k in range(start, min(start + 20, jobs))]) for start in range(0, jobs, 20)]
     seconds, acknowledged = submit(state, batches, 2)
