@@ -177,6 +177,17 @@ StepKey Agent::Impl::key_of(const GangEntry& gang, StepId step) const {
 
 // ---- The uplink
 
+// 100 ms doubling to 15 s; the upper half by the clock's low bits, so that the agents of a
+// restarted controller do not come all at once.
+void Agent::Impl::schedule_dial() {
+  keep_alive_at_.reset();
+  const std::int64_t longest =
+      std::min<std::int64_t>(100LL << std::min(dial_attempts_, 8U), 15'000);
+  const auto now = Clock::now();
+  const std::int64_t spread = now.time_since_epoch().count() / 1000 % (longest / 2);
+  dial_at_ = now + milliseconds(longest / 2 + spread);
+}
+
 void Agent::Impl::maintain_uplink() {
   const auto now = Clock::now();
   if (adopt_until_ && *adopt_until_ <= now) {
@@ -186,21 +197,14 @@ void Agent::Impl::maintain_uplink() {
     }
   }
   if (!uplink_.is_open()) {
-    if (hello_said_ || !dial_at_) {
-      hello_said_ = false;
-      keep_alive_at_.reset();
-      // 100 ms doubling to 15 s; the upper half by the clock's low bits, so that the agents of a
-      // restarted controller do not come all at once.
-      const std::int64_t longest =
-          std::min<std::int64_t>(100LL << std::min(dial_attempts_, 8U), 15'000);
-      const std::int64_t spread = now.time_since_epoch().count() / 1000 % (longest / 2);
-      dial_at_ = now + milliseconds(longest / 2 + spread);
-    }
+    if (hello_said_ || !dial_at_) schedule_dial();
+    hello_said_ = false;
     if (*dial_at_ > now) return;
     dial_at_.reset();
     ++dial_attempts_;
     uplink_fd_ = -1;
     uplink_.dial();
+    if (!uplink_.is_open()) return schedule_dial();
     keep_alive_at_ = now + milliseconds(1000);
   }
   if (keep_alive_at_ && *keep_alive_at_ <= now) {

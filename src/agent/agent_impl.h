@@ -89,6 +89,7 @@ class Agent::Impl {
   void register_uplink();
   void serve_uplink(std::uint32_t events);
   void maintain_uplink();
+  void schedule_dial();
   void say_hello();
   void repeat_answers();
   from_agent::Hello make_hello() const;
