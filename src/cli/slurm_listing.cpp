@@ -14,7 +14,9 @@
 #include "cli/version.h"
 #include "frontend/slurm/command_options.h"
 #include "frontend/slurm/sacct_render.h"
+#include "frontend/slurm/sdiag_render.h"
 #include "frontend/slurm/sinfo_render.h"
+#include "frontend/slurm/sprio_render.h"
 #include "frontend/slurm/squeue_render.h"
 #include "model/views.h"
 #include "wire/http.h"
@@ -272,6 +274,43 @@ int run_sacct(Words words) {
   if (!view) return finish(slurm::read_error(slurm::Reader::kSacct, slurm::as_api_error(view.error())));
   options.times = times(zone, view->now);
   return print(command->json ? slurm::render_sacct_json(std::move(*view), options) : slurm::render_sacct(std::move(*view), options));
+}
+
+int run_sprio(Words words) {
+  LocalZone zone;
+  slurm::ClientContext context = client_context(zone);
+  auto command = slurm::parse_sprio(words, context);
+  if (!command) return finish(command.error());
+  if (auto code = shown(command->show, "sprio")) return *code;
+  ApiClient api;
+  std::string target = "/v1/state?states=pending&with=workloads,spec";
+  if (!command->jobs.empty()) target += "&jobs=" + job_list(command->jobs);
+  auto view = api.get_as<StateView>(target);
+  if (!view) return finish(slurm::read_error(slurm::Reader::kSprio, slurm::as_api_error(view.error())));
+  slurm::SprioOptions options;
+  options.format = command->format;
+  options.no_header = command->no_header;
+  options.long_form = command->long_form;
+  options.weights = command->weights;
+  options.normalized = command->normalized;
+  options.sort = command->sort;
+  options.filter.jobs = selectors(command->jobs);
+  options.filter.users = command->users;
+  options.filter.partitions = command->partitions;
+  return print(slurm::render_sprio(*view, options));
+}
+
+int run_sdiag(Words words) {
+  LocalZone zone;
+  slurm::ClientContext context = client_context(zone);
+  auto command = slurm::parse_sdiag(words, context);
+  if (!command) return finish(command.error());
+  if (auto code = shown(command->show, "sdiag")) return *code;
+  ApiClient api;
+  auto view = api.get_as<DiagView>("/v1/diag");
+  if (!view) return finish(slurm::read_error(slurm::Reader::kSdiag, slurm::as_api_error(view.error())));
+  slurm::TimeText text = times(zone, view->now);
+  return print(command->json ? slurm::render_sdiag_json(*view) : slurm::render_sdiag(*view, text));
 }
 
 }  // namespace tutti::cli
