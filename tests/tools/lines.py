@@ -10,7 +10,8 @@ class LineResult(unittest.TestResult):
     def addFailure(self, test, err):
         super().addFailure(test, err)
         traceback.print_exception(*err)
-        print(f"not ok {test._testMethodName}", flush=True)
+        # What fails before the first test (setUpClass) has no method.
+        print(f"not ok {getattr(test, '_testMethodName', test)}", flush=True)
 
     addError = addFailure
 
