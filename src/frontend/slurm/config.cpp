@@ -68,8 +68,8 @@ void read_global(ConfigReading& reading, std::string_view key, const ConfigWord&
   } else if (key == "PriorityDecayHalfLife") {
     if (auto value = days_and_hours(reading, word)) weights.half_life = *value;
   } else if (key == "AccountingStorageTRES") {
-    for (std::string_view one : split(lower(word.value), ',', EmptyPieces::kDrop))
-      spec.gpus_in_accounting = spec.gpus_in_accounting || one.starts_with("gres/gpu");
+    for (std::string_view one : split(word.value, ',', EmptyPieces::kDrop))
+      spec.gpus_in_accounting = spec.gpus_in_accounting || starts_with_ci(trim(one), "gres/gpu");
   } else if (key == "GresTypes") {
     for (std::string_view one : split(word.value, ',', EmptyPieces::kDrop))
       reading.gres_types.push_back(lower(trim(one)));
