@@ -13,7 +13,7 @@ tutti_packages_tests="libgtest-dev librapidcheck-dev python3 iproute2 procps sql
 # Tests of packaging; each is skipped, with the reason, where its package is missing.
 tutti_packages_optional="man-db groff-base systemd zsh fish"
 # Only for tools/fuzz, clang-tidy, bench/: never installed by ./test.
-tutti_packages_developer="clang-19 libclang-rt-19-dev clang-format-19 clang-tidy-19 libbenchmark-dev"
+tutti_packages_developer="clang-14 libclang-rt-14-dev clang-format-19 clang-tidy-19 libbenchmark-dev"
 
 # tutti_missing PACKAGE...: prints those that dpkg does not have installed.
 tutti_missing() {
