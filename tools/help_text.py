@@ -23,11 +23,11 @@ class Option:
 
 
 class Help:
-    """One command: summary, usage, options, positionals and subcommands (name, text)."""
+    """One command: summary, usage, options, positionals, subcommands (name, text), and first words (scontrol)."""
 
     def __init__(self, name, text):
         self.name, self.summary, self.usage, self.footer = name, "", "", []
-        self.options, self.positionals, self.subcommands = [], [], []
+        self.options, self.positionals, self.subcommands, self.words = [], [], [], []
         section = ""
         for line in text.splitlines():
             heading = re.match(r"^(\S.*):$", line)
@@ -44,6 +44,9 @@ class Help:
                 self._entry(line, section)
 
     def _entry(self, line, section):
+        if section == "Commands":
+            self.words += line.split()
+            return
         match = OPTION.match(line)
         if match and (match.group("letter") or match.group("long")):
             argument = match.group("attached") or (match.group("apart") or "").strip()

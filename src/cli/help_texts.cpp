@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "frontend/slurm/command_options.h"
 #include "frontend/slurm/options.h"
 
 namespace tutti::cli {
@@ -44,13 +45,32 @@ const Summary& summary_of(std::string_view program) {
   return kSummaries[0];
 }
 
+std::string option_line(std::string_view name, char letter, slurm::Argument argument) {
+  if (name.empty()) return fmt::format("  -{}\n", letter);
+  std::string line = letter ? fmt::format("  -{}, --{}", letter, name) : fmt::format("      --{}", name);
+  if (argument == slurm::Argument::kRequired) line += "=VALUE";
+  if (argument == slurm::Argument::kOptional) line += "[=VALUE]";
+  return line + "\n";
+}
+
+// Of the commands that ask and change.
+std::string known_option_lines(std::string_view program) {
+  std::string honoured, accepted;
+  for (const auto& [option, has_effect] : slurm::known_options(program))
+    (has_effect ? honoured : accepted) += option_line(option.name, option.letter, option.argument);
+  std::string text;
+  if (program == "scontrol") {
+    text = fmt::format("\nCommands:\n  {}\n", fmt::join(slurm::scontrol_keywords(), " "));
+  }
+  text += fmt::format("\nOptions (man {} of Slurm 22.05 says what they mean):\n{}", program, honoured);
+  if (!accepted.empty()) text += "\nAccepted without effect:\n" + accepted;
+  return text;
+}
+
 std::string option_lines(slurm::Command command) {
   std::string honoured, accepted, refused;
   for (const slurm::OptionFacts& option : slurm::options_of(command)) {
-    std::string argument;
-    if (option.argument == slurm::Argument::kRequired) argument = "=VALUE";
-    if (option.argument == slurm::Argument::kOptional) argument = "[=VALUE]";
-    std::string line = fmt::format("  {}--{}{}\n", option.letter ? fmt::format("-{}, ", option.letter) : "    ", option.name, argument);
+    std::string line = option_line(option.name, option.letter, option.argument);
     switch (option.effect) {
       case slurm::Effect::kHonoured:
         honoured += line;
@@ -74,11 +94,11 @@ std::string usage_text(std::string_view program) { return fmt::format("Usage: {}
 
 std::string help_text(std::string_view program) {
   const Summary& summary = summary_of(program);
-  std::string text = fmt::format("{}\n\n{}.\n", usage_text(program), summary.what);
+  std::string text = fmt::format("{}\n{}.\n", usage_text(program), summary.what);
   if (program == "sbatch") return text + option_lines(slurm::Command::kSbatch);
   if (program == "srun") return text + option_lines(slurm::Command::kSrun);
   if (program == "salloc") return text + option_lines(slurm::Command::kSalloc);
-  return text;
+  return text + known_option_lines(program);
 }
 
 }  // namespace tutti::cli

@@ -64,6 +64,7 @@ class PackagingTest(unittest.TestCase):
         self.assertEqual(self.complete("tutti", "up", "--slurm"), ["--slurm-conf="])
         self.assertIn("--nodes=", self.complete("sbatch", "--nod"))
         self.assertEqual(self.complete("tutti", "sbatch", "--gpus-per-n"), ["--gpus-per-node="])
+        self.assertEqual(self.complete("scontrol", "upd"), ["update"])
 
     def test_every_long_option_completes_in_bash(self):
         for name, entry in self.found.items():

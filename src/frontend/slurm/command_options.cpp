@@ -317,6 +317,17 @@ Parsed<S> parse_reader(std::span<const CommandRow<S>> rows, std::string_view pro
 
 }  // namespace
 
+std::vector<KnownOption> known_options(std::string_view program) {
+  if (program == "squeue") return known_rows(kSqueue);
+  if (program == "sinfo") return known_rows(kSinfo);
+  if (program == "sacct") return known_rows(kSacct);
+  if (program == "sprio") return known_rows(kSprio);
+  if (program == "sdiag") return known_rows(kSdiag);
+  if (program == "scancel") return scancel_options();
+  if (program == "scontrol") return scontrol_options();
+  return {};
+}
+
 Parsed<void> append_hosts(std::vector<std::string>& nodes, const CommandSetting& setting) {
   auto names = expand_hostlist(trim(setting.value));
   if (!names) return setting.refuse("Invalid node name specified");

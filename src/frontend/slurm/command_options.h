@@ -14,6 +14,7 @@
 #include "frontend/slurm/client_context.h"
 #include "frontend/slurm/error_text.h"
 #include "frontend/slurm/lowering.h"
+#include "frontend/slurm/option_scan.h"
 #include "model/api.h"
 
 namespace tutti::slurm {
@@ -29,6 +30,16 @@ std::optional<JobName> parse_job_name(std::string_view text);
 
 // "PENDING" for PENDING, pending, PD, pd; nothing for an unknown word.
 std::optional<std::string_view> job_state_name(std::string_view word);
+
+// The options that "scancel", "squeue", "sinfo", "sacct", "sprio", "sdiag" or "scontrol" knows, in
+// the order of its table, for --help and completion; nothing for another name.
+struct KnownOption {
+  OptionName option;
+  bool has_effect = false;  // else accepted and of no consequence here
+};
+std::vector<KnownOption> known_options(std::string_view program);
+// The first words that scontrol takes ("show", "hold"...), in the order they are looked for.
+std::vector<std::string_view> scontrol_keywords();
 
 struct ScancelCommand {
   Show show = Show::kNothing;

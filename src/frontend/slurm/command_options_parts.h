@@ -39,6 +39,17 @@ struct CommandRow {
   std::string_view variable = {};
 };
 
+template <class Rows>
+std::vector<KnownOption> known_rows(const Rows& rows) {
+  std::vector<KnownOption> known;
+  for (const auto& row : rows)
+    known.push_back({{row.name, row.letter, row.argument, 0},
+                     !std::holds_alternative<std::monostate>(row.target)});
+  return known;
+}
+std::vector<KnownOption> scancel_options();
+std::vector<KnownOption> scontrol_options();
+
 inline void append_list(std::vector<std::string>& list, std::string_view text) {
   for (std::string_view piece : split_outside_brackets(text, ',', EmptyPieces::kDrop))
     if (!trim(piece).empty()) list.emplace_back(trim(piece));

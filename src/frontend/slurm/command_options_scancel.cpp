@@ -87,6 +87,8 @@ ActionRequest request_from(const Options& options) {
 
 }  // namespace
 
+std::vector<KnownOption> scancel_options() { return known_rows(kRows); }
+
 Parsed<ScancelCommand> parse_scancel(std::span<const std::string> words,
                                      const ClientContext& context) {
   Options options;

@@ -329,6 +329,15 @@ constexpr auto kPlain = std::to_array<Keyword>({{"help", ScontrolVerb::kHelp},
 
 }  // namespace
 
+std::vector<KnownOption> scontrol_options() { return known_rows(kRows); }
+
+std::vector<std::string_view> scontrol_keywords() {
+  std::vector<std::string_view> words{"show", "update"};
+  for (const ActionWord& one : kActions) words.push_back(one.word);
+  for (const Keyword& one : kPlain) words.push_back(one.word);
+  return words;
+}
+
 Parsed<ScontrolCommand> parse_scontrol(std::span<const std::string> words,
                                        const ClientContext& context) {
   ScontrolCommand out;
