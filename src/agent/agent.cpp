@@ -271,6 +271,9 @@ from_agent::Hello Agent::Impl::make_hello() const {
       if (step.status) {
         step_report.exit = step.status->exit;
         step_report.usage = step.status->usage;
+        step_report.never_ran = step.status->never_ran;
+        step_report.out_of_memory = step.out_of_memory;
+        step_report.output_size = step.attached ? step.size : 0;
       }
       report.steps.push_back(std::move(step_report));
     }

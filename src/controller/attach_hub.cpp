@@ -4,13 +4,15 @@
 
 namespace tutti::controller {
 
-void AttachHub::open(std::shared_ptr<Link> link, Caller caller, GangId gang, bool owns_gang) {
+void AttachHub::open(std::shared_ptr<Link> link, Caller caller, GangId gang) {
   const Link* key = link.get();
-  clients_[key] = Client{std::move(link), caller, gang, owns_gang, {}, {}};
-  // An owner that comes back has nothing to be ended for; steps are taken up again by follow().
-  if (owns_gang)
-    for (Gone& gone : gone_)
-      if (gone.gang == gang) gone.owns_gang = false;
+  clients_[key] = Client{std::move(link), caller, gang, false, {}, {}};
+}
+
+void AttachHub::own(Client& client) {
+  client.owns_gang = true;
+  for (Gone& gone : gone_)
+    if (gone.gang == client.gang) gone.owns_gang = false;
 }
 
 AttachHub::Client* AttachHub::find(const Link* link) {
@@ -37,14 +39,17 @@ void AttachHub::lost(const Link* link, Instant deadline) {
   clients_.erase(it);
 }
 
-std::vector<AttachHub::Gone> AttachHub::take_gone(Instant now) {
+std::vector<AttachHub::Gone> AttachHub::gone(Instant now) const {
   std::vector<Gone> over;
-  std::erase_if(gone_, [&](Gone& gone) {
-    if (gone.deadline > now) return !gone.owns_gang && gone.steps.empty();
-    over.push_back(std::move(gone));
-    return true;
-  });
+  for (const Gone& gone : gone_)
+    if (gone.deadline <= now && (gone.owns_gang || !gone.steps.empty())) over.push_back(gone);
   return over;
+}
+
+void AttachHub::forget_gone(Instant now) {
+  std::erase_if(gone_, [now](const Gone& gone) {
+    return gone.deadline <= now || (!gone.owns_gang && gone.steps.empty());
+  });
 }
 
 Instant AttachHub::next_deadline() const {
@@ -76,13 +81,26 @@ void AttachHub::output(GangId gang, StepId step, std::uint32_t node, const from_
   }
 }
 
-void AttachHub::step_ended(GangId gang, to_client::StepEnded message,
-                           const std::vector<std::uint64_t>& sizes) {
+void AttachHub::step_ended(GangId gang, const to_client::StepEnded& message,
+                           const std::vector<std::uint64_t>& sizes, const Link* only) {
   for (auto& [key, client] : clients_) {
-    if (client.gang != gang) continue;
+    if (client.gang != gang || !client.forwarded.contains(message.step)) continue;
+    if (only && only != key) continue;
     client.ended[message.step] = {message, sizes};
     flush_end(client, message.step);
   }
+}
+
+std::optional<std::vector<std::uint64_t>> AttachHub::needed(GangId gang, StepId step) const {
+  std::optional<std::vector<std::uint64_t>> least;
+  for (const auto& [key, client] : clients_) {
+    auto followed = client.forwarded.find(step);
+    if (client.gang != gang || followed == client.forwarded.end()) continue;
+    if (!least) least = followed->second;
+    for (std::size_t i = 0; i < least->size() && i < followed->second.size(); ++i)
+      (*least)[i] = std::min((*least)[i], followed->second[i]);
+  }
+  return least;
 }
 
 void AttachHub::flush_end(Client& client, StepId step) {

@@ -36,7 +36,9 @@ class AttachHub {
     std::map<StepId, std::pair<to_client::StepEnded, std::vector<std::uint64_t>>> ended;
   };
 
-  void open(std::shared_ptr<Link> link, Caller caller, GangId gang, bool owns_gang);
+  void open(std::shared_ptr<Link> link, Caller caller, GangId gang);
+  // The gang lives for this client; it is not missed any more.
+  void own(Client& client);
   Client* find(const Link* link);
   // The client follows a step from these positions; forgets that an earlier client of it is gone.
   void follow(Client& client, StepId step, std::vector<std::uint64_t> have, std::size_t nodes);
@@ -44,15 +46,24 @@ class AttachHub {
   void leave(const Link* link);
   // The connection broke. It counts as gone at `deadline` unless it comes back.
   void lost(const Link* link, Instant deadline);
-  std::vector<Gone> take_gone(Instant now);
+  // Somebody should be there (a controller restarted, a session was submitted) and counts as gone
+  // at its deadline unless he comes.
+  void expect(Gone who) { gone_.push_back(std::move(who)); }
+  // Those whose deadline has passed; they stay until forget_gone() of the same time.
+  std::vector<Gone> gone(Instant now) const;
+  void forget_gone(Instant now);
   Instant next_deadline() const;
   std::size_t size() const { return clients_.size(); }
 
   void tell(GangId gang, const to_client::Message& message);
   void output(GangId gang, StepId step, std::uint32_t node, const from_agent::Output& chunk,
               std::string_view payload);
-  // Told once all output up to `sizes` has been forwarded.
-  void step_ended(GangId gang, to_client::StepEnded message, const std::vector<std::uint64_t>& sizes);
+  // Told to the clients that follow the step (or to `only` one of them), once all output up to
+  // `sizes` has been forwarded.
+  void step_ended(GangId gang, const to_client::StepEnded& message,
+                  const std::vector<std::uint64_t>& sizes, const Link* only);
+  // From where on a follower still needs each node's output; nothing if nobody follows.
+  std::optional<std::vector<std::uint64_t>> needed(GangId gang, StepId step) const;
   bool followed(GangId gang, StepId step) const;
 
  private:

@@ -57,30 +57,65 @@ Status Core::recover(const std::optional<journal::Snapshot>& snapshot, std::uint
     return {};
   });
   if (!replay) return replay;
+  publish();
+  rebuild_books();
   engine_.configure(*state_.spec);
-  for (NodeIndex i = 0; i < state_.spec->nodes.size(); ++i) node_by_name_[state_.spec->nodes[i].name] = i;
   // Agents will report; until then nobody knows what runs on their nodes.
   for (NodeIndex i = 0; i < state_.spec->nodes.size(); ++i) {
     const NodeState* node = state_.node(i);
-    if (node && node->status != NodeStatus::kNeverSeen && state_.spec->nodes[i].kind != NodeKind::kPlanned)
-      unknown_since_[i] = now;
+    if (!node || node->status == NodeStatus::kNeverSeen) continue;
+    if (state_.spec->nodes[i].kind == NodeKind::kPlanned) continue;
+    unknown_since_[i] = now;
+    if (node->status == NodeStatus::kUp)
+      set_node_status(i, NodeStatus::kUnknown, "the controller restarted");
   }
-  for (std::uint32_t id : agenda_.active) {
+  std::vector<std::uint32_t> active(agenda_.active.begin(), agenda_.active.end());
+  for (std::uint32_t id : active) {
+    // A step without "go" cannot go on: its orders died with the old controller, and no rank of it
+    // has run. Who asked for it asks again.
     const Gang* g = state_.gangs.find(id);
-    if (g->state == GangState::kRunning) schedule_limit(*g);
+    for (const Step& step : std::vector<Step>(g->steps))
+      if (step.state == StepState::kPreparing)
+        record(StepEnded{g->id, step.id, {1, 0}, Outcome::kLaunchFailed, {}, "controller restarted"});
+    g = state_.gangs.find(id);
     if (g->state == GangState::kPreparing) prepare(*g);
     if (g->state == GangState::kEnding) end_gang(g->id, {}, {}, false);
   }
+  expect_clients();
+  dirty_ = true;
+  return {};
+}
+
+void Core::rebuild_books() {
+  node_by_name_.clear();
+  for (NodeIndex i = 0; i < state_.spec->nodes.size(); ++i)
+    node_by_name_[state_.spec->nodes[i].name] = i;
+  limits_.clear();
+  for (std::uint32_t id : agenda_.active) {
+    const Gang* g = state_.gangs.find(id);
+    if (g->state == GangState::kRunning) schedule_limit(*g);
+  }
+  avoidances_.clear();
   for (std::uint32_t id : agenda_.pending)
     for (GangId gang_id : state_.workloads.find(id)->gangs)
       if (const Gang* g = gang(gang_id); g && !g->avoid_nodes.empty())
-        avoidances_.insert({now + Duration::seconds(30), gang_id.value()});
+        avoidances_.insert({now_ + Duration::seconds(30), gang_id.value()});
   std::vector<std::pair<Instant, std::uint32_t>> ends;
   for (std::uint32_t id : agenda_.finished) ends.push_back({state_.workloads.find(id)->ended, id});
   std::sort(ends.begin(), ends.end());
   finished_.assign(ends.begin(), ends.end());
-  dirty_ = true;
-  return {};
+  submission_keys_.clear();
+  state_.workloads.for_each([this](std::uint32_t id, const WorkloadEntry& entry) {
+    const Workload& w = entry.workload;
+    if (w.submission_key) submission_keys_[{w.uid, w.submission_key}] = WorkloadId(id);
+  });
+}
+
+void Core::begin(Instant now) {
+  now_ = now;
+  calls_.begin_turn();
+  unknown_before_turn_ = unknown_since_;
+  answers_in_turn_.clear();
 }
 
 void Core::record(EventBody body) {
@@ -121,39 +156,68 @@ void Core::on_call(ApiCall call) {
   if (call.path == "/v1/partitions") return on_partition_request(call);
   if (call.path == "/v1/configure") return on_configure(call);
   if (call.path == "/v1/shutdown") return on_shutdown(call);
-  if (call.path == "/v1/wait") {
-    Waiter waiter;
-    waiter.job = static_cast<std::uint32_t>(std::strtoul(call.query["job"].c_str(), nullptr, 10));
-    waiter.until = call.query["until"];
-    long timeout = call.query.contains("timeout_ms") ? std::strtol(call.query["timeout_ms"].c_str(), nullptr, 10) : 30'000;
-    waiter.deadline = now_ + Duration::milliseconds(std::clamp(timeout, 0L, 600'000L));
-    waiter.call = std::move(call);
-    waiters_.push_back(std::move(waiter));
-    return;
-  }
+  if (call.path == "/v1/wait") return on_wait(std::move(call));
   refuse(call, Error{ErrorCode::kNotFound, "unknown_path", fmt::format("no such interface: {}", call.path), {}});
 }
 
+void Core::on_wait(ApiCall call) {
+  auto number = [&](const char* name, unsigned long otherwise) {
+    auto it = call.query.find(name);
+    return it == call.query.end() ? otherwise : std::strtoul(it->second.c_str(), nullptr, 10);
+  };
+  Waiter waiter;
+  waiter.job = static_cast<std::uint32_t>(number("job", 0));
+  waiter.until = call.query["until"];
+  auto timeout_ms = static_cast<std::int64_t>(std::min(number("timeout_ms", 30'000), 600'000UL));
+  waiter.deadline = now_ + Duration::milliseconds(timeout_ms);
+  waiter.call = std::move(call);
+  waiters_.push_back(std::move(waiter));
+}
+
 Status Core::commit() {
-  auto effects = std::exchange(effects_, {});
   if (!batch_.empty()) {
     crash_point_("before_commit");
     auto written = journal_.append(batch_);
     if (!written) {
-      // As if the turn had not been: the last published picture is the last durable state.
-      log_.error("commit_failed", {{"error", written.error().message}});
-      batch_ = {};
-      state_ = published()->state;
-      agenda_ = state::derive_agenda(state_);
-      for (ApiCall& call : callers_)
-        call.reply({507, to_json(ApiError{written.error().code, "journal", "nothing was changed: the journal cannot be written: " + written.error().message})});
-      callers_.clear();
+      undo_turn(written.error());
       return tl::unexpected<Error>(written.error());
     }
     crash_point_("after_commit");
     batch_ = {};
     ++diag_.commits;
   }
+  publish();
+  auto effects = std::exchange(effects_, {});
+  for (auto& effect : effects) effect();
+  crash_point_("after_effects");
+  callers_.clear();
+  return {};
+}
+
+// As if the turn had not been: the last published picture is the last durable state, and what is
+// kept beside the state follows it. Inputs that are no calls are given to the next turn again; what
+// they changed outside (links, clients) was left to effects.
+void Core::undo_turn(const Error& error) {
+  log_.error("commit_failed", {{"error", error.message}});
+  effects_.clear();
+  batch_ = {};
+  state_ = published()->state;
+  diag_ = published()->diag;
+  agenda_ = state::derive_agenda(state_);
+  calls_.undo_turn();
+  unknown_since_ = unknown_before_turn_;
+  engine_.give_back(std::move(answers_in_turn_));
+  answers_in_turn_.clear();
+  rebuild_books();
+  dirty_ = true;
+  for (ApiCall& call : callers_)
+    call.reply({507, to_json(ApiError{error.code, "journal",
+                                      "nothing was changed: the journal cannot be written: " +
+                                          error.message})});
+  callers_.clear();
+}
+
+void Core::publish() {
   diag_.jobs_pending = agenda_.pending.size();
   diag_.jobs_running = agenda_.active.size();
   diag_.agents_connected = engine_.connected();
@@ -164,10 +228,6 @@ Status Core::commit() {
   picture->pass = pass_;
   picture->diag = diag_;
   std::atomic_store(&published_, std::shared_ptr<const Published>(std::move(picture)));
-  for (auto& effect : effects) effect();
-  crash_point_("after_effects");
-  callers_.clear();
-  return {};
 }
 
 void Core::run_pass() {

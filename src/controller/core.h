@@ -44,7 +44,7 @@ class Core {
   // (a node in use would vanish). Part of a turn.
   Status configure(const ClusterSpec& spec);
 
-  void begin(Instant now) { now_ = now; }
+  void begin(Instant now);
   void on_call(ApiCall call);
   void on_agent_message(const std::shared_ptr<Link>& link, std::string frame);
   void on_agent_closed(const Link* link);
@@ -69,18 +69,24 @@ class Core {
   bool has_planned_answers() const { return engine_.has_answers(); }
 
  private:
-  friend class Submitter;
   // Applies the event now and queues it for the journal.
   void record(EventBody body);
   void after_commit(std::function<void()> effect) { effects_.push_back(std::move(effect)); }
   void send(NodeIndex node, to_agent::Message order, std::string payload = {});
   void answer(ApiCall& call, HttpAnswer reply);
   void refuse(ApiCall& call, const Error& error);
+  void publish();
+  void on_wait(ApiCall call);
+  // What follows from the state and is kept beside it, from scratch.
+  void rebuild_books();
+  void undo_turn(const Error& error);
 
   // core_submit.cpp
   void on_submit(ApiCall& call);
   Result<WorkloadId> accept(const Caller& caller, Submission& submission);
+  Status check_partitions(const Caller& caller, const Workload& workload);
   Status check_workload(const Caller& caller, Submission& submission);
+  SubmitResult submit(const Caller& caller, Submission& submission);
   SubmitResult try_out(const Caller& caller, Submission& submission);
   // core_actions.cpp
   void on_action(ApiCall& call);
@@ -96,16 +102,20 @@ class Core {
   void on_step_request(ApiCall& call);
   void call_step(const Gang& gang, const Step& step, StepOrder order);
   void resend_step(const StepRun& run, NodeIndex node);
+  void tell_step_ended(const StepRun& run, GangId gang, const Step& step, const Link* only);
   StepRun& book_of(const Gang& gang, const Step& step);
   StepId next_step_id(const Gang& gang) const;
   void end_step(GangId gang, StepId step, Outcome outcome, std::optional<std::uint32_t> uid,
                 const std::string& why);
+  void tell_to_end(const StepRun& run, NodeIndex node, bool not_started);
   void finish_step(const StepKey& key);
   void on_batch_done(const Gang& gang, const ExitStatus& exit, Outcome outcome);
   // core_clients.cpp
-  void follow_step(AttachHub::Client& client, const from_client::Follow& m, StepRun* run);
+  void follow_step(AttachHub::Client& client, const from_client::Follow& m);
   void client_left(const AttachHub::Client& client, bool keep_running);
   void check_gone_clients();
+  void expect_clients();
+  void expect_client(const WorkloadEntry& entry);
   // core_admin.cpp
   void on_node_request(ApiCall& call);
   void on_partition_request(ApiCall& call);
@@ -113,6 +123,7 @@ class Core {
   void on_shutdown(ApiCall& call);
   // Ends everything that runs, requeued or not (tutti down).
   void end_all(bool requeue);
+  void move_books(const ClusterSpec& from, const ClusterSpec& to);
   void fail_gangs_on(NodeIndex node, const std::string& why);
   // core_gangs.cpp
   void start_gang(const scheduler::Start& start);
@@ -124,6 +135,7 @@ class Core {
   void release(GangId gang, NodeIndex node);
   void finish_gang(GangId gang);
   void finish_steps_of(GangId gang, NodeIndex node);
+  void workload_closed(const WorkloadEntry& entry);
   void tell_gang_changed(const Gang& gang, bool agents_ready);
   std::pair<std::string, std::string> script_of(const Workload& workload);  // text, environment
   void remember_life(const WorkloadEntry& entry, const Gang& gang, const GangEnding& ending);
@@ -132,11 +144,15 @@ class Core {
   // core_agents.cpp
   void on_hello(const std::shared_ptr<Link>& link, const from_agent::Hello& hello);
   void reconcile(NodeIndex node, const from_agent::Hello& hello);
+  void take_planned_answers();
   void on_agent(NodeIndex node, const from_agent::Message& message, std::string_view payload);
   void on_ready(NodeIndex node, const from_agent::Ready& m);
   void on_refused(NodeIndex node, const from_agent::Refused& m);
   void on_step_ended(NodeIndex node, const from_agent::StepEnded& m);
   void on_rank_exited(NodeIndex node, const from_agent::RankExited& m);
+  static std::vector<NodeIndex> nodes_of(const Gang& gang);  // that still hold it, each once
+  static bool holds(const Gang& gang, NodeIndex node);
+  void ask_for_output(const StepRun& run, NodeIndex node);
   void reconcile_steps(NodeIndex node, const from_agent::GangReport& report);
   void node_failed(GangId gang, NodeIndex node, const std::string& reason);
   void set_node_status(NodeIndex node, NodeStatus status, const std::string& reason);
@@ -149,6 +165,7 @@ class Core {
   void forget_old();
   void close_books();
   void schedule_limit(const Gang& gang);
+  Instant warning_time(const Gang& gang) const;
 
   const Gang* gang(GangId id) const { return state_.gangs.find(id.value()); }
   const WorkloadEntry* entry_of(const Gang& g) const {
@@ -181,13 +198,15 @@ class Core {
   AgentsEngine engine_;
   AttachHub hub_;
   RollCalls calls_;
-  std::vector<StepKey> finished_steps_;  // books to close once their output has been relayed
+  std::vector<AgentAnswer> answers_in_turn_;
   std::unordered_map<std::string, NodeIndex> node_by_name_;
-  std::set<std::pair<Instant, std::uint32_t>> limits_;   // time limits of running gangs
-  std::set<std::uint32_t> warned_;                       // gangs that got their warning signal
-  std::map<NodeIndex, Instant> unknown_since_;
+  // When to look at a running gang: its warning, its limit. May be stale, the state decides.
+  std::set<std::pair<Instant, std::uint32_t>> limits_;
+  std::map<NodeIndex, Instant> unknown_since_, unknown_before_turn_;
   std::set<std::pair<Instant, std::uint32_t>> avoidances_;  // when avoid_nodes may be cleared
   std::deque<std::pair<Instant, std::uint32_t>> finished_;  // workloads by their end, for MinJobAge
+  // Submissions by owner and key, so that one that is asked again is found.
+  std::map<std::pair<std::uint32_t, std::uint64_t>, WorkloadId> submission_keys_;
   std::vector<Waiter> waiters_;
   std::map<std::string, bool> group_cache_;
   DiagView diag_;

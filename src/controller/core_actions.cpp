@@ -155,7 +155,7 @@ Status Core::cancel(const Caller& caller, const JobTarget& target, Outcome outco
     record(ElementsCancelled{target.workload, everything ? std::string() : indices, outcome, caller.uid});
     entry = state_.workloads.find(target.workload.value());
     remember(*entry, nullptr, cancelled.empty() ? nullptr : &cancelled, enum_name(outcome));
-    if (!entry->is_open()) finished_.push_back({entry->ended, target.workload.value()});
+    workload_closed(*entry);
     ++diag_.jobs_cancelled;
   }
   for (GangId id : target.gangs) {
@@ -177,8 +177,8 @@ Status Core::signal(const ActionRequest& request, const JobTarget& target) {
     if (!g || g->state != GangState::kRunning) continue;
     any = true;
     StepId step = request.step.value_or(kExternStep);
-    for (const Slot& slot : g->slots)
-      send(slot.node, to_agent::Signal{{g->id, g->epoch, step}, request.signal, request.to_steps, request.to_batch, false});
+    for (NodeIndex node : nodes_of(*g))
+      send(node, to_agent::Signal{{g->id, g->epoch, step}, request.signal, request.to_steps, request.to_batch, false});
   }
   if (!any) return failed(ErrorCode::kConflict, reason::kNotRunning, "the job is not running: nothing to signal");
   return {};
@@ -249,18 +249,25 @@ Status Core::update(const Caller& caller, const ActionRequest& request, const Jo
   const WorkloadEntry* entry = state_.workloads.find(target.workload.value());
   change->workload = target.workload;
   change->gang.reset();
+  change->detached.reset();
   bool running = std::any_of(target.gangs.begin(), target.gangs.end(), [&](GangId id) { return gang(id)->state == GangState::kRunning; });
   Duration present = entry->workload.time_limit.value_or(Duration::infinite());
   if (!caller.is_operator) {
     bool raises = running && change->time_limit && *change->time_limit > present;
-    bool favours = change->priority || (change->nice && *change->nice < entry->workload.nice);
+    bool lifts_hold = change->hold && (entry->workload.hold == Hold::kAdmin || *change->hold == Hold::kAdmin);
+    if (lifts_hold || change->admin_comment)
+      return failed(ErrorCode::kDenied, reason::kNotOperator, lifts_hold ? "an operator's hold is for operators" : "only an operator may set the admin comment");
+    bool favours = change->priority || change->clear_priority || (change->nice && *change->nice < entry->workload.nice);
     if (raises || favours)
       return failed(ErrorCode::kDenied, reason::kNotOperator, raises ? "only an operator may raise the time limit of a running job" : "only an operator may raise a job's priority");
   }
   if (running && (change->partitions || change->roles))
     return failed(ErrorCode::kConflict, "job_is_running", "a running job keeps its partition and size");
   Workload changed = entry->workload;
-  if (change->partitions) changed.partitions = *change->partitions;
+  if (change->partitions) {
+    changed.partitions = *change->partitions;
+    if (Status allowed = check_partitions(caller, changed); !allowed) return allowed;
+  }
   if (change->roles) changed.roles = *change->roles;
   Status fits = scheduler::check_can_ever_run(*state_.spec, changed);
   if ((change->partitions || change->roles) && !fits) return fits;

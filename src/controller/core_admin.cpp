@@ -54,7 +54,7 @@ void Core::fail_gangs_on(NodeIndex node, const std::string& why) {
   std::vector<GangId> hit;
   for (std::uint32_t id : agenda_.active) {
     const Gang* g = state_.gangs.find(id);
-    if (std::any_of(g->slots.begin(), g->slots.end(), [&](const Slot& s) { return s.node == node && !s.released; }))
+    if (holds(*g, node))
       hit.push_back(g->id);
   }
   for (GangId id : hit) node_failed(id, node, why);
@@ -88,11 +88,47 @@ Status Core::configure(const ClusterSpec& spec) {
     for (const Slot& slot : state_.gangs.find(id)->slots)
       if (!names.contains(state_.spec->nodes[slot.node].name))
         return fail(ErrorCode::kConflict, fmt::format("node {} cannot be removed: job {} holds it", state_.spec->nodes[slot.node].name, id));
+  // What planned nodes answered names them by their old places.
+  take_planned_answers();
+  auto old = state_.spec;
   record(ClusterConfigured{spec});
-  engine_.configure(spec);
-  node_by_name_.clear();
-  for (NodeIndex i = 0; i < spec.nodes.size(); ++i) node_by_name_[spec.nodes[i].name] = i;
+  move_books(*old, spec);
+  after_commit([this, spec] { engine_.configure(spec); });
   return {};
+}
+
+// Everything here that names nodes by their place.
+void Core::move_books(const ClusterSpec& from, const ClusterSpec& to) {
+  node_by_name_.clear();
+  for (NodeIndex i = 0; i < to.nodes.size(); ++i) node_by_name_[to.nodes[i].name] = i;
+  std::map<NodeIndex, NodeIndex> places;
+  for (NodeIndex i = 0; i < from.nodes.size(); ++i)
+    if (auto place = node_index(from.nodes[i].name)) places[i] = *place;
+  auto moved = [&](const std::set<NodeIndex>& nodes) {
+    std::set<NodeIndex> result;
+    for (NodeIndex node : nodes)
+      if (auto it = places.find(node); it != places.end()) result.insert(it->second);
+    return result;
+  };
+  std::vector<GangId> gangs;
+  for (const auto& [id, call] : calls_.gangs()) gangs.push_back(id);
+  for (GangId id : gangs) {
+    GangCall& call = *calls_.edit(id);
+    call.missing = moved(call.missing);
+  }
+  std::vector<StepKey> steps;
+  for (const auto& [key, run] : calls_.steps()) steps.push_back(key);
+  for (const StepKey& key : steps) {
+    StepRun& run = *calls_.edit(key);
+    run.missing = moved(run.missing);
+    run.unfinished = moved(run.unfinished);
+    for (NodeIndex& node : run.nodes)
+      if (auto it = places.find(node); it != places.end()) node = it->second;
+  }
+  std::map<NodeIndex, Instant> unknown;
+  for (const auto& [node, since] : unknown_since_)
+    if (auto it = places.find(node); it != places.end()) unknown[it->second] = since;
+  unknown_since_ = std::move(unknown);
 }
 
 void Core::on_configure(ApiCall& call) {

@@ -21,16 +21,26 @@ void Core::on_agent_message(const std::shared_ptr<Link>& link, std::string frame
 }
 
 void Core::on_agent_closed(const Link* link) {
-  std::optional<NodeIndex> node = engine_.disconnect(link);
-  if (!node || shutting_down_) return;
+  std::optional<NodeIndex> node = engine_.node_of(link);
+  if (!node) return;
+  after_commit([this, link] { engine_.disconnect(link); });
+  if (shutting_down_) return;
   unknown_since_[*node] = now_;
   set_node_status(*node, NodeStatus::kUnknown, "the agent's connection broke");
-  // A roll call cannot wait for somebody who is gone; his word "ready" counts no more.
+  // A roll call cannot wait for somebody who is gone, and if he had said "ready", that counts no
+  // more.
   std::vector<GangId> failed;
-  for (const auto& [id, call] : calls_.gangs)
-    if (call.missing.contains(*node)) failed.push_back(id);
+  for (const auto& [id, call] : calls_.gangs()) {
+    const Gang* g = gang(id);
+    if (g && g->state == GangState::kPreparing && holds(*g, *node)) failed.push_back(id);
+  }
   for (GangId id : failed)
-    if (const Gang* g = gang(id)) roll_call_failed(*g, *node, "the agent's connection broke before it was ready");
+    roll_call_failed(*gang(id), *node, "the agent's connection broke before all were ready");
+}
+
+bool Core::holds(const Gang& g, NodeIndex node) {
+  return std::any_of(g.slots.begin(), g.slots.end(),
+                     [&](const Slot& s) { return s.node == node && !s.released; });
 }
 
 void Core::set_node_status(NodeIndex node, NodeStatus status, const std::string& reason) {
@@ -73,9 +83,9 @@ void Core::reconcile(NodeIndex node, const from_agent::Hello& hello) {
   std::set<GangId> reported;
   for (const from_agent::GangReport& report : hello.gangs) {
     const Gang* g = gang(report.gang);
-    bool holds = g && g->epoch == report.epoch && agenda_.active.contains(report.gang.value()) &&
-                 std::any_of(g->slots.begin(), g->slots.end(), [&](const Slot& s) { return s.node == node && !s.released; });
-    if (!holds) {
+    bool ours = g && g->epoch == report.epoch && agenda_.active.contains(report.gang.value()) &&
+                holds(*g, node);
+    if (!ours) {
       log_.warning("unknown_gang_on_node", {{"node", hello.node}, {"job", std::to_string(report.gang.value())}});
       send(node, to_agent::EndGang{report.gang, report.epoch, state_.spec->kill_wait, {}});
       continue;
@@ -96,7 +106,7 @@ void Core::reconcile(NodeIndex node, const from_agent::Hello& hello) {
   for (std::uint32_t id : agenda_.active) {
     const Gang* g = state_.gangs.find(id);
     if (reported.contains(g->id)) continue;
-    if (std::any_of(g->slots.begin(), g->slots.end(), [&](const Slot& s) { return s.node == node && !s.released; }))
+    if (holds(*g, node))
       missing.push_back(g->id);
   }
   for (GangId id : missing) {
@@ -119,18 +129,25 @@ void Core::reconcile_steps(NodeIndex node, const from_agent::GangReport& report)
     const Gang* g = gang(report.gang);
     auto known = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == step.key.step; });
     bool open = known != g->steps.end() && known->state != StepState::kDone;
+    if (known != g->steps.end()) ask_for_output(book_of(*g, *known), node);
     if (step.state == StepState::kDone) {
       from_agent::StepEnded ended;
       ended.key = step.key;
       ended.exit = step.exit;
       ended.usage = step.usage;
+      ended.never_ran = step.never_ran;
+      ended.out_of_memory = step.out_of_memory;
+      ended.output_size = step.output_size;
       if (open) on_step_ended(node, ended);
     } else if (!open) {
       send(node, to_agent::EndStep{step.key, Duration(), {}});
     } else {
-      StepRun& run = book_of(*g, *known);
-      if (run.running && step.state == StepState::kPreparing) send(node, to_agent::Go{step.key});
-      if (!run.running && step.state == StepState::kPreparing) on_ready(node, from_agent::Ready{step.key});
+      const StepRun& run = book_of(*g, *known);
+      bool prepared = step.state == StepState::kPreparing;
+      if (run.ending)
+        tell_to_end(run, node, prepared && !run.running);
+      else if (run.running && prepared)
+        send(node, to_agent::Go{step.key});
     }
   }
   // Steps of ours that the node does not know: their ranks are gone.
@@ -142,16 +159,26 @@ void Core::reconcile_steps(NodeIndex node, const from_agent::GangReport& report)
       if (g->slots[slot.slot].node == node) lost.push_back({g->id, g->epoch, step.id});
   }
   for (const StepKey& key : lost) {
-    StepRun* run = calls_.find(key);
-    if (run && !run->running && !run->orders.empty()) {
+    const StepRun* run = calls_.peek(key);
+    bool never_ran = run && !run->running;
+    if (never_ran && !run->ending && run->orders) {
       resend_step(*run, node);
       continue;
     }
     from_agent::StepEnded ended;
     ended.key = key;
-    ended.exit.signal = 9;
+    ended.never_ran = never_ran;
+    if (!never_ran) ended.exit.signal = 9;
     on_step_ended(node, ended);
   }
+}
+
+// What the lost connection carried is lost: output goes on from where the clients are.
+void Core::ask_for_output(const StepRun& run, NodeIndex node) {
+  auto needed = hub_.needed(run.key.gang, run.key.step);
+  if (!needed) return;
+  for (std::size_t i = 0; i < run.nodes.size() && i < needed->size(); ++i)
+    if (run.nodes[i] == node) send(node, to_agent::SendOutput{run.key, needed->at(i)});
 }
 
 void Core::on_agent(NodeIndex node, const from_agent::Message& message, std::string_view payload) {
@@ -167,7 +194,7 @@ void Core::on_agent(NodeIndex node, const from_agent::Message& message, std::str
     const Gang* g = gang(m->gang);
     if (g && g->epoch == m->epoch) release(m->gang, node);
   } else if (const auto* m = std::get_if<from_agent::Output>(&message)) {
-    if (StepRun* run = calls_.find(m->key)) {
+    if (const StepRun* run = calls_.peek(m->key)) {
       auto at = std::find(run->nodes.begin(), run->nodes.end(), node);
       if (at != run->nodes.end())
         hub_.output(m->key.gang, m->key.step, static_cast<std::uint32_t>(at - run->nodes.begin()), *m, payload);
@@ -184,12 +211,12 @@ void Core::on_ready(NodeIndex node, const from_agent::Ready& m) {
     if (g->state == GangState::kPreparing) gang_ready(*g, node);
     return;
   }
-  StepRun* run = calls_.find(m.key);
-  if (!run || run->running || run->forced != Outcome::kNone) return;
+  StepRun* run = calls_.edit(m.key);
+  if (!run || run->running || run->ending) return;
   run->missing.erase(node);
   if (!run->missing.empty()) return;
   run->running = true;
-  run->orders.clear();
+  run->orders.reset();
   record(StepStarted{g->id, m.key.step});
   for (NodeIndex n : run->nodes) send(n, to_agent::Go{m.key});
   GangId id = g->id;
@@ -199,8 +226,10 @@ void Core::on_ready(NodeIndex node, const from_agent::Ready& m) {
 
 void Core::on_refused(NodeIndex node, const from_agent::Refused& m) {
   const Gang* g = gang(m.key.gang);
-  if (!g || g->epoch != m.key.epoch) return;
+  if (!g || g->epoch != m.key.epoch || !holds(*g, node)) return;
   if (m.key.step == kExternStep || m.key.step == kBatchStep) {
+    // "Go" came to a node that has nothing prepared: a broken start.
+    if (g->state == GangState::kRunning) return node_failed(g->id, node, m.reason);
     if (g->state != GangState::kPreparing) return;
     if (!m.fault_of_job) return roll_call_failed(*g, node, m.reason);
     GangEnding ending;
@@ -211,15 +240,17 @@ void Core::on_refused(NodeIndex node, const from_agent::Refused& m) {
     end_gang(g->id, std::move(ending), {}, true);
     return;
   }
-  StepRun* run = calls_.find(m.key);
+  StepRun* run = calls_.edit(m.key);
   if (!run || run->running) return;
-  run->forced = m.fault_of_job ? Outcome::kFailed : Outcome::kLaunchFailed;
-  run->never_ran = true;
-  run->worst = m.exit.code || m.exit.signal ? m.exit : ExitStatus{1, 0};
-  run->why = fmt::format("{}: {}", state_.spec->nodes[node].name, m.reason);
+  bool first = !run->ending;
+  run->ending = true;
+  if (run->forced == Outcome::kNone) run->forced = m.fault_of_job ? Outcome::kFailed : Outcome::kLaunchFailed;
+  run->worst = worse(run->worst, m.exit.code || m.exit.signal ? m.exit : ExitStatus{1, 0});
+  if (run->why.empty()) run->why = fmt::format("{}: {}", state_.spec->nodes[node].name, m.reason);
+  run->missing.erase(node);
   run->unfinished.erase(node);
-  for (NodeIndex n : run->nodes)
-    if (n != node) send(n, to_agent::Abort{m.key});
+  if (first)
+    for (NodeIndex n : run->unfinished) send(n, to_agent::Abort{m.key});
   if (run->unfinished.empty()) finish_step(m.key);
 }
 
@@ -237,6 +268,15 @@ void Core::on_step_ended(NodeIndex node, const from_agent::StepEnded& m) {
   auto step = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == m.key.step; });
   if (step == g->steps.end() || step->state == StepState::kDone) return;
   StepRun& run = book_of(*g, *step);
+  if (m.never_ran && !run.ending && run.unfinished.contains(node)) {
+    // Nobody had told it to end: what should have run there has not.
+    std::string why = "its ranks never ran";
+    if (m.key.step == kBatchStep) return node_failed(g->id, node, why);
+    if (!run.running) return on_refused(node, from_agent::Refused{m.key, why, false, {}});
+    run.forced = Outcome::kLaunchFailed;
+    run.worst = worse(run.worst, {1, 0});
+    run.why = fmt::format("{}: {}", state_.spec->nodes[node].name, why);
+  }
   if (!run.unfinished.erase(node)) return;  // said before
   run.missing.erase(node);
   if (!m.never_ran) run.worst = worse(m.exit, run.worst);
@@ -269,8 +309,7 @@ void Core::lose_node(NodeIndex node) {
   std::vector<GangId> hit;
   for (std::uint32_t id : agenda_.active) {
     const Gang* g = state_.gangs.find(id);
-    if (std::any_of(g->slots.begin(), g->slots.end(), [&](const Slot& s) { return s.node == node && !s.released; }))
-      hit.push_back(g->id);
+    if (holds(*g, node)) hit.push_back(g->id);
   }
   for (GangId id : hit) {
     const Gang* g = gang(id);
@@ -280,6 +319,13 @@ void Core::lose_node(NodeIndex node) {
     }
     node_failed(id, node, "the node is lost");
     release(id, node);
+  }
+}
+
+void Core::take_planned_answers() {
+  for (const AgentAnswer& a : engine_.take_answers()) {
+    answers_in_turn_.push_back(a);
+    on_agent(a.node, a.message, a.payload);
   }
 }
 

@@ -14,6 +14,14 @@ namespace {
 constexpr std::uint32_t kMaxLaunchFailures = 6;
 constexpr Duration kAvoidFor = Duration::seconds(30);
 
+void add_slot(SlotOrder& order, const Slot& slot) {
+  order.cpu_ids.insert(order.cpu_ids.end(), slot.cpu_ids.begin(), slot.cpu_ids.end());
+  order.gpus.insert(order.gpus.end(), slot.gpus.begin(), slot.gpus.end());
+  std::sort(order.cpu_ids.begin(), order.cpu_ids.end());
+  std::sort(order.gpus.begin(), order.gpus.end());
+  order.memory_mib += slot.memory_mib;
+}
+
 journal::BlobId journal_id(BlobId id) { return *journal::parse_blob_id(to_hex(id)); }
 }  // namespace
 
@@ -45,24 +53,39 @@ void Core::start_gang(const scheduler::Start& start) {
 void Core::prepare(const Gang& g, std::optional<NodeIndex> only) {
   const WorkloadEntry* entry = entry_of(g);
   if (!only) {
-    GangCall& call = calls_.gangs[g.id];
+    GangCall& call = calls_.open(g.id);
     call.epoch = g.epoch;
     call.deadline = now_ + state_.spec->roll_call_timeout;
     call.missing.clear();
     for (const Slot& slot : g.slots) call.missing.insert(slot.node);
   }
   JobFacts facts = job_facts(state_, *entry, g);
+  std::map<NodeIndex, to_agent::PrepareGang> orders;
   for (std::uint32_t i = 0; i < g.slots.size(); ++i) {
-    if (only && g.slots[i].node != *only) continue;
-    to_agent::PrepareGang order;
-    order.job = facts;
-    order.slot = slot_order(g, i);
-    if (i == 0 && entry->workload.is_batch() && state_.spec->nodes[g.slots[0].node].kind != NodeKind::kPlanned) {
-      auto script = script_of(entry->workload);
-      order.batch = batch_order(state_, *entry, g, std::move(script.first), script.second);
+    NodeIndex node = g.slots[i].node;
+    if (only && node != *only) continue;  // who is not there now is asked when he reports
+    auto [it, is_first] = orders.try_emplace(node);
+    if (!is_first) {
+      // Components of a heterogeneous job share the node: it holds what all of them hold.
+      add_slot(it->second.slot, g.slots[i]);
+      continue;
     }
-    send(g.slots[i].node, std::move(order));
+    it->second.job = facts;
+    it->second.slot = slot_order(g, i);
+    if (i == 0 && entry->workload.is_batch() && state_.spec->nodes[node].kind != NodeKind::kPlanned) {
+      auto script = script_of(entry->workload);
+      it->second.batch = batch_order(state_, *entry, g, std::move(script.first), script.second);
+    }
   }
+  for (auto& [node, order] : orders) send(node, std::move(order));
+}
+
+std::vector<NodeIndex> Core::nodes_of(const Gang& g) {
+  std::vector<NodeIndex> nodes;
+  for (const Slot& slot : g.slots)
+    if (!slot.released && std::find(nodes.begin(), nodes.end(), slot.node) == nodes.end())
+      nodes.push_back(slot.node);
+  return nodes;
 }
 
 std::pair<std::string, std::string> Core::script_of(const Workload& workload) {
@@ -79,13 +102,12 @@ std::pair<std::string, std::string> Core::script_of(const Workload& workload) {
 }
 
 void Core::gang_ready(const Gang& g, NodeIndex node) {
-  auto call = calls_.gangs.find(g.id);
-  if (call == calls_.gangs.end() || call->second.epoch != g.epoch) return;
-  call->second.missing.erase(node);
-  if (call->second.missing.empty()) {
-    calls_.gangs.erase(call);
-    go(g);
-  }
+  GangCall* call = calls_.edit(g.id);
+  if (!call || call->epoch != g.epoch) return;
+  call->missing.erase(node);
+  if (!call->missing.empty()) return;
+  calls_.close(g.id);
+  go(g);
 }
 
 void Core::go(const Gang& prepared) {
@@ -96,7 +118,7 @@ void Core::go(const Gang& prepared) {
   record(std::move(event));
   const Gang& g = *gang(id);
   schedule_limit(g);
-  for (const Slot& slot : g.slots) send(slot.node, to_agent::Go{{g.id, g.epoch, kExternStep}});
+  for (NodeIndex node : nodes_of(g)) send(node, to_agent::Go{{g.id, g.epoch, kExternStep}});
   tell_gang_changed(g, true);
 }
 
@@ -117,8 +139,8 @@ void Core::tell_gang_changed(const Gang& g, bool agents_ready) {
 void Core::roll_call_failed(const Gang& g, NodeIndex node, const std::string& reason) {
   GangId id = g.id;
   Epoch epoch = g.epoch;
-  std::vector<Slot> slots = g.slots;
-  calls_.gangs.erase(id);
+  std::vector<NodeIndex> nodes = nodes_of(g);
+  calls_.close(id);
   std::uint32_t failures = g.launch_failures + 1;
   RollCallFailed event;
   event.gang = id;
@@ -129,7 +151,7 @@ void Core::roll_call_failed(const Gang& g, NodeIndex node, const std::string& re
   event.hold = failures >= kMaxLaunchFailures;
   log_.warning("roll_call_failed", {{"job", std::to_string(id.value())}, {"node", event.node}, {"reason", reason}});
   record(std::move(event));
-  for (const Slot& slot : slots) send(slot.node, to_agent::Abort{{id, epoch, kExternStep}});
+  for (NodeIndex n : nodes) send(n, to_agent::Abort{{id, epoch, kExternStep}});
   avoidances_.insert({now_ + kAvoidFor, id.value()});
   tell_gang_changed(*gang(id), false);
 }
@@ -142,14 +164,13 @@ void Core::end_gang(GangId id, GangEnding ending, const std::string& notice, boo
     const WorkloadEntry* entry = entry_of(*before);
     bool pending = before->state == GangState::kPending;
     if (ending.requeue) remember_life(*entry, *before, ending);
+    bool cut_short = ending.outcome != Outcome::kCompleted && ending.outcome != Outcome::kFailed;
     for (const Step& step : before->steps) {
       if (step.state == StepState::kDone) continue;
-      if (StepRun* run = calls_.find({id, before->epoch, step.id})) {
-        run->ending = true;
-        if (run->forced == Outcome::kNone && ending.outcome != Outcome::kCompleted && ending.outcome != Outcome::kFailed)
-          run->forced = ending.outcome;
-        run->by_uid = ending.by_uid;
-      }
+      StepRun& run = book_of(*before, step);
+      run.ending = true;
+      if (run.forced == Outcome::kNone && cut_short) run.forced = ending.outcome;
+      run.by_uid = ending.by_uid;
     }
     switch (ending.outcome) {
       case Outcome::kCompleted: ++diag_.jobs_completed; break;
@@ -157,22 +178,20 @@ void Core::end_gang(GangId id, GangEnding ending, const std::string& notice, boo
       default: ++diag_.jobs_failed; break;
     }
     record(std::move(ending));
-    calls_.gangs.erase(id);
-    warned_.erase(id.value());
+    calls_.close(id);
     if (pending) {
       finish_gang(id);
       return;
     }
   }
   const Gang& g = *gang(id);
-  for (const Slot& slot : g.slots) {
-    if (slot.released) continue;
+  for (NodeIndex node : nodes_of(g)) {
     to_agent::EndGang order;
     order.gang = id;
     order.epoch = g.epoch;
     order.grace = at_once ? Duration() : state_.spec->kill_wait;
     order.notice = notice;
-    send(slot.node, std::move(order));
+    send(node, std::move(order));
   }
   tell_gang_changed(g, false);
 }
@@ -199,40 +218,40 @@ void Core::release(GangId id, NodeIndex node) {
 }
 
 void Core::finish_steps_of(GangId id, NodeIndex node) {
-  std::vector<StepKey> keys;
-  for (auto& [key, run] : calls_.steps) {
-    if (key.gang != id) continue;
+  const Gang* g = gang(id);
+  std::vector<StepKey> open;
+  for (const Step& step : g->steps) {
+    if (step.state == StepState::kDone) continue;
+    StepRun& run = book_of(*g, step);
     run.missing.erase(node);
     run.unfinished.erase(node);
-    if (run.unfinished.empty()) keys.push_back(key);
+    // Whether its ranks had ended well by themselves, nobody has said.
+    if (run.forced == Outcome::kNone) run.forced = Outcome::kCancelled;
+    if (run.unfinished.empty()) open.push_back(run.key);
   }
-  for (const StepKey& key : keys) finish_step(key);
-  // Steps that nobody keeps book of (after a restart).
-  const Gang* g = gang(id);
-  std::vector<StepId> open;
-  for (const Step& step : g->steps)
-    if (step.state != StepState::kDone && !calls_.find({id, g->epoch, step.id})) open.push_back(step.id);
-  bool last = std::count_if(g->slots.begin(), g->slots.end(), [](const Slot& s) { return !s.released; }) == 1;
-  if (!last) return;
-  for (StepId step : open)
-    record(StepEnded{id, step, g->exit, g->outcome == Outcome::kNone ? Outcome::kCancelled : g->outcome, {}, {}});
+  for (const StepKey& key : open) finish_step(key);
+}
+
+void Core::workload_closed(const WorkloadEntry& entry) {
+  if (!entry.is_open()) finished_.push_back({entry.ended, entry.workload.id.value()});
 }
 
 void Core::finish_gang(GangId id) {
   const Gang* g = gang(id);
   const WorkloadEntry* entry = entry_of(*g);
   remember(*entry, g, nullptr, enum_name(g->outcome));
-  if (!entry->is_open()) finished_.push_back({entry->ended, entry->workload.id.value()});
+  workload_closed(*entry);
   tell_gang_changed(*g, false);
 }
 
 void Core::remember_life(const WorkloadEntry& entry, const Gang& g, const GangEnding& ending) {
   Gang life = g;
   life.state = GangState::kDone;
-  life.outcome = Outcome::kRequeued;
+  life.outcome = ending.outcome;
   life.ended = now_;
   life.exit = ending.exit;
-  remember(entry, &life, nullptr, enum_name(Outcome::kRequeued));
+  life.last_failure = ending.reason;
+  remember(entry, &life, nullptr, enum_name(ending.outcome));
 }
 
 void Core::remember(const WorkloadEntry& entry, const Gang* g, const IndexSet* unstarted,

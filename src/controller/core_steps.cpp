@@ -66,35 +66,35 @@ StepId Core::next_step_id(const Gang& g) const {
 void Core::call_step(const Gang& g, const Step& step, StepOrder order) {
   StepRun& run = book_of(g, step);
   run.deadline = now_ + state_.spec->roll_call_timeout;
+  auto orders = std::make_shared<std::vector<StepOrder>>();
   for (std::size_t i = 0; i < step.slots.size(); ++i) {
     order.node_id = static_cast<std::uint32_t>(i);
     order.ranks = step.slots[i].ranks;
     order.gpus = step.slots[i].gpus;
-    run.orders.push_back(order);
+    orders->push_back(order);
     send(run.nodes[i], to_agent::PrepareStep{g.id, g.epoch, order});
   }
+  run.orders = std::move(orders);
 }
 
 void Core::resend_step(const StepRun& run, NodeIndex node) {
   for (std::size_t i = 0; i < run.nodes.size(); ++i)
-    if (run.nodes[i] == node) send(node, to_agent::PrepareStep{run.key.gang, run.key.epoch, run.orders[i]});
+    if (run.nodes[i] == node) send(node, to_agent::PrepareStep{run.key.gang, run.key.epoch, run.orders->at(i)});
 }
 
 // The book of a step; opened from the state when there is none (after a restart).
 StepRun& Core::book_of(const Gang& g, const Step& step) {
   StepKey key{g.id, g.epoch, step.id};
-  auto [it, is_new] = calls_.steps.try_emplace(key);
-  StepRun& run = it->second;
-  if (!is_new) return run;
+  StepRun& run = calls_.open(key);
+  if (run.key == key) return run;
   run.key = key;
-  run.running = step.state == StepState::kRunning;
+  run.running = step.state != StepState::kPreparing;
   run.deadline = now_ + state_.spec->roll_call_timeout;
   for (const StepSlot& slot : step.slots) {
     NodeIndex node = g.slots[slot.slot].node;
     run.nodes.push_back(node);
-    run.node_names.push_back(state_.spec->nodes[node].name);
-    if (!run.running) run.missing.insert(node);
-    if (!slot.done) run.unfinished.insert(node);
+    if (step.state == StepState::kPreparing) run.missing.insert(node);
+    if (step.state != StepState::kDone) run.unfinished.insert(node);
   }
   run.output_sizes.assign(run.nodes.size(), 0);
   return run;
@@ -112,31 +112,36 @@ void Core::end_step(GangId id, StepId step_id, Outcome outcome, std::optional<st
   if (run.forced == Outcome::kNone) run.forced = outcome;
   run.by_uid = uid;
   if (run.why.empty()) run.why = why;
-  for (NodeIndex node : run.nodes) {
-    if (!run.running)
-      send(node, to_agent::Abort{run.key});
-    else
-      send(node, to_agent::EndStep{run.key, state_.spec->kill_wait, fmt::format("*** STEP {}.{} ON {{node}} CANCELLED AT {{time}}{} ***", id.value(), step_id, outcome == Outcome::kTimeout ? " DUE TO TIME LIMIT" : "")});
-  }
-  if (!run.running) run.never_ran = true;
+  for (NodeIndex node : run.unfinished) tell_to_end(run, node, !run.running);
 }
 
+void Core::tell_to_end(const StepRun& run, NodeIndex node, bool not_started) {
+  if (not_started) return send(node, to_agent::Abort{run.key});
+  send(node, to_agent::EndStep{
+                 run.key, state_.spec->kill_wait,
+                 fmt::format("*** STEP {}.{} ON {{node}} CANCELLED AT {{time}}{} ***", run.key.gang.value(),
+                             run.key.step, run.forced == Outcome::kTimeout ? " DUE TO TIME LIMIT" : "")});
+}
+
+// Every node has reported the end, or cannot any more.
 void Core::finish_step(const StepKey& key) {
-  StepRun* run = calls_.find(key);
+  StepRun* run = calls_.edit(key);
   const Gang* g = gang(key.gang);
-  if (!run || !g) return;
+  if (!run || !g || g->epoch != key.epoch) return;
+  auto known = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == key.step; });
+  if (known == g->steps.end() || known->state == StepState::kDone) return;
   Outcome outcome = run->forced;
+  bool cut_short = g->state == GangState::kEnding && g->outcome != Outcome::kCompleted &&
+                   g->outcome != Outcome::kFailed;
+  if (outcome == Outcome::kNone && cut_short) outcome = g->outcome;
   if (outcome == Outcome::kNone && run->out_of_memory) outcome = Outcome::kOutOfMemory;
   if (outcome == Outcome::kNone)
     outcome = run->worst == ExitStatus{} ? Outcome::kCompleted : Outcome::kFailed;
-  StepEnded event{key.gang, key.step, run->worst, outcome, run->usage, run->why};
-  record(event);
-  to_client::StepEnded message{key.step, run->worst, outcome, run->why, run->by_uid};
-  GangId id = key.gang;
-  after_commit([this, id, message, sizes = run->output_sizes] { hub_.step_ended(id, message, sizes); });
-  ExitStatus exit = run->worst;
-  finished_steps_.push_back(key);
-  if (key.step == kBatchStep) on_batch_done(*gang(key.gang), exit, outcome);
+  record(StepEnded{key.gang, key.step, run->worst, outcome, run->usage, run->why});
+  g = gang(key.gang);
+  for (const Step& step : g->steps)
+    if (step.id == key.step) tell_step_ended(*run, key.gang, step, nullptr);
+  if (key.step == kBatchStep) on_batch_done(*g, run->worst, outcome);
 }
 
 }  // namespace tutti::controller

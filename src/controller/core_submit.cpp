@@ -1,5 +1,6 @@
 // Submission: a Workload is checked, completed with what the configuration says, and accepted.
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 
 #include "base/index_set.h"
@@ -26,6 +27,26 @@ const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& 
 }
 }  // namespace
 
+// Whether the caller may use the partitions that are named.
+Status Core::check_partitions(const Caller& caller, const Workload& w) {
+  for (const std::string& name : w.partitions) {
+    const PartitionSpec* p = find_partition(*state_.spec, name);
+    if (!p || name.empty()) return refused(reason::kInvalidPartition, fmt::format("invalid partition specified: {}", name));
+    if (p->root_only && !caller.is_operator)
+      return fail(ErrorCode::kDenied, fmt::format("partition {} is for operators only", name), std::string(reason::kNotOperator));
+    if (p->no_root_jobs && w.uid == 0)
+      return fail(ErrorCode::kDenied, fmt::format("partition {} takes no jobs of root", name), std::string(reason::kNotOperator));
+    if (p->state == PartitionState::kInactive)
+      return refused(reason::kPartitionDown, fmt::format("partition {} is inactive: it takes no jobs now", name));
+    if (!p->allow_groups.empty() && !caller.is_operator) {
+      bool member = std::any_of(p->allow_groups.begin(), p->allow_groups.end(),
+                                [&](const std::string& group) { return users_.in_group(w.uid, group); });
+      if (!member) return fail(ErrorCode::kDenied, fmt::format("partition {} is for groups {}", name, fmt::join(p->allow_groups, ",")), "group_not_permitted");
+    }
+  }
+  return {};
+}
+
 Status Core::check_workload(const Caller& caller, Submission& submission) {
   Workload& w = submission.workload;
   const ClusterSpec& spec = *state_.spec;
@@ -41,21 +62,7 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
     if (!p) return refused(reason::kInvalidPartition, "no partition was named and the cluster has no default one");
     w.partitions.push_back(p->name);
   }
-  for (const std::string& name : w.partitions) {
-    const PartitionSpec* p = find_partition(spec, name);
-    if (!p || name.empty()) return refused(reason::kInvalidPartition, fmt::format("invalid partition specified: {}", name));
-    if (p->root_only && !caller.is_operator)
-      return fail(ErrorCode::kDenied, fmt::format("partition {} is for operators only", name), std::string(reason::kNotOperator));
-    if (p->no_root_jobs && w.uid == 0)
-      return fail(ErrorCode::kDenied, fmt::format("partition {} takes no jobs of root", name), std::string(reason::kNotOperator));
-    if (p->state == PartitionState::kInactive)
-      return refused(reason::kPartitionDown, fmt::format("partition {} is inactive: it takes no jobs now", name));
-    if (!p->allow_groups.empty() && !caller.is_operator) {
-      bool member = std::any_of(p->allow_groups.begin(), p->allow_groups.end(),
-                                [&](const std::string& group) { return users_.in_group(w.uid, group); });
-      if (!member) return fail(ErrorCode::kDenied, fmt::format("partition {} is for groups {}", name, fmt::join(p->allow_groups, ",")), "group_not_permitted");
-    }
-  }
+  if (Status allowed = check_partitions(caller, w); !allowed) return allowed;
   if (w.is_array()) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);
@@ -89,7 +96,9 @@ Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
     w.launch.environment = BlobId{};
   }
   WorkloadId id = w.id;
+  if (w.submission_key) submission_keys_[{w.uid, w.submission_key}] = id;
   record(WorkloadSubmitted{std::move(w)});
+  expect_client(*state_.workloads.find(id.value()));
   ++diag_.jobs_submitted;
   return id;
 }
@@ -126,33 +135,46 @@ SubmitResult Core::try_out(const Caller& caller, Submission& submission) {
   return result;
 }
 
+SubmitResult Core::submit(const Caller& caller, Submission& submission) {
+  SubmitResult result;
+  auto refuse_with = [&result](const Error& error) {
+    result.error = ApiError{error.code, error.reason, error.message};
+    return result;
+  };
+  std::uint64_t key = 0;
+  if (!submission.key.empty()) {
+    auto [end, failure] = std::from_chars(submission.key.data(), submission.key.data() + submission.key.size(), key, 16);
+    bool whole = failure == std::errc() && end == submission.key.data() + submission.key.size();
+    if (!whole || key == 0 || submission.key.size() != 16)
+      return refuse_with({ErrorCode::kInvalid, std::string(reason::kMalformed), "a submission's key has 16 hexadecimal digits, not all zero", {}});
+    auto known = submission_keys_.find({submission.workload.uid, key});
+    if (known != submission_keys_.end() && (caller.is_operator || caller.uid == submission.workload.uid)) {
+      result.id = known->second;
+      return result;
+    }
+  }
+  submission.workload.submission_key = key;
+  bool immediate = submission.workload.immediate;
+  auto id = accept(caller, submission);
+  if (!id) return refuse_with(id.error());
+  result.id = *id;
+  if (!immediate) return result;
+  run_pass();
+  const WorkloadEntry* entry = state_.workloads.find(id->value());
+  if (!entry->has_unstarted()) return result;
+  record(ElementsCancelled{*id, "", Outcome::kCancelled, std::nullopt});
+  workload_closed(*state_.workloads.find(id->value()));
+  return refuse_with({ErrorCode::kConflict, std::string(reason::kNotImmediate), "it cannot start at once", {}});
+}
+
 void Core::on_submit(ApiCall& call) {
   if (call.method != "POST") return refuse(call, Error{ErrorCode::kInvalid, "", "submissions are POSTed", {}});
   auto request = from_json<SubmitRequest>(std::string_view(call.body));
   if (!request) return refuse(call, Error{ErrorCode::kInvalid, std::string(reason::kMalformed), request.error().message, {}});
   call.body.clear();
   SubmitReply reply;
-  for (Submission& submission : request->submissions) {
-    if (request->test_only) {
-      reply.results.push_back(try_out(call.caller, submission));
-      continue;
-    }
-    bool immediate = submission.workload.immediate;
-    auto id = accept(call.caller, submission);
-    SubmitResult result;
-    if (id)
-      result.id = *id;
-    else
-      result.error = ApiError{id.error().code, id.error().reason, id.error().message};
-    if (id && immediate) {
-      run_pass();
-      if (state_.workloads.find(id->value())->has_unstarted()) {
-        record(ElementsCancelled{*id, "", Outcome::kCancelled, std::nullopt});
-        result.error = ApiError{ErrorCode::kConflict, std::string(reason::kNotImmediate), "it cannot start at once"};
-      }
-    }
-    reply.results.push_back(std::move(result));
-  }
+  for (Submission& submission : request->submissions)
+    reply.results.push_back(request->test_only ? try_out(call.caller, submission) : submit(call.caller, submission));
   answer(call, {200, to_json(reply)});
 }
 

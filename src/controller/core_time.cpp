@@ -8,16 +8,20 @@
 namespace tutti::controller {
 
 void Core::schedule_limit(const Gang& g) {
-  std::erase_if(limits_, [&](const auto& entry) { return entry.second == g.id.value(); });
   if (!g.limit_end.is_set()) return;
   limits_.insert({g.limit_end, g.id.value()});
-  const WorkloadEntry* entry = entry_of(g);
-  const WarningSignal& warning = entry->workload.extras.warning_signal;
-  if (warning.signal == 0 || warned_.contains(g.id.value())) return;
+  if (Instant warning = warning_time(g); warning < Instant::never())
+    limits_.insert({warning, g.id.value()});
+}
+
+// never() if there is no warning to give (any more).
+Instant Core::warning_time(const Gang& g) const {
+  const WarningSignal& warning = entry_of(g)->workload.extras.warning_signal;
+  if (warning.signal == 0 || g.warned || !g.limit_end.is_set()) return Instant::never();
   // A lead that covers the whole run would fire at the start: it is capped at half the limit.
   Duration whole = g.limit_end - g.started;
   Duration lead = std::min(Duration::seconds(warning.seconds_before), Duration::milliseconds(whole.ms() / 2));
-  limits_.insert({g.limit_end + (Duration() - lead), g.id.value()});
+  return g.limit_end + (Duration() - lead);
 }
 
 void Core::check_limits() {
@@ -33,25 +37,26 @@ void Core::check_limits() {
       end_gang(id, std::move(ending), fmt::format("*** JOB {} ON {{node}} CANCELLED AT {{time}} DUE TO TIME LIMIT ***", id.value()));
       continue;
     }
+    if (warning_time(*g) > now_) continue;
+    record(GangWarned{id});
     const WarningSignal& warning = entry_of(*g)->workload.extras.warning_signal;
-    if (warning.signal == 0 || !warned_.insert(id.value()).second) continue;
-    for (const Slot& slot : g->slots)
-      send(slot.node, to_agent::Signal{{id, g->epoch, kExternStep}, warning.signal, !warning.to_batch_shell, warning.to_batch_shell, false});
+    for (NodeIndex node : nodes_of(*gang(id)))
+      send(node, to_agent::Signal{{id, gang(id)->epoch, kExternStep}, warning.signal, !warning.to_batch_shell, warning.to_batch_shell, false});
   }
 }
 
 void Core::check_roll_calls() {
   std::vector<std::pair<GangId, NodeIndex>> late;
-  for (const auto& [id, call] : calls_.gangs)
+  for (const auto& [id, call] : calls_.gangs())
     if (call.deadline <= now_ && !call.missing.empty()) late.push_back({id, *call.missing.begin()});
   for (const auto& [id, node] : late)
     if (const Gang* g = gang(id); g && g->state == GangState::kPreparing)
       roll_call_failed(*g, node, fmt::format("did not answer the roll call within {} s", state_.spec->roll_call_timeout.whole_seconds()));
   std::vector<StepKey> slow;
-  for (const auto& [key, run] : calls_.steps)
+  for (const auto& [key, run] : calls_.steps())
     if (!run.running && run.deadline <= now_ && !run.ending && !run.missing.empty()) slow.push_back(key);
   for (const StepKey& key : slow) {
-    StepRun* run = calls_.find(key);
+    StepRun* run = calls_.edit(key);
     run->worst = {1, 0};
     run->why = fmt::format("{} did not answer the roll call", state_.spec->nodes[*run->missing.begin()].name);
     end_step(key.gang, key.step, Outcome::kLaunchFailed, std::nullopt, run->why);
@@ -117,12 +122,14 @@ void Core::forget_old() {
     if (!entry || entry->is_open()) continue;
     for (BlobId blob : {entry->workload.launch.script, entry->workload.launch.environment})
       if (blob) batch_.drop_blobs.push_back(*journal::parse_blob_id(to_hex(blob)));
+    if (entry->workload.submission_key)
+      submission_keys_.erase({entry->workload.uid, entry->workload.submission_key});
     record(WorkloadForgotten{WorkloadId(id)});
   }
 }
 
 void Core::on_time() {
-  for (const AgentAnswer& a : engine_.take_answers()) on_agent(a.node, a.message, a.payload);
+  take_planned_answers();
   check_limits();
   check_roll_calls();
   check_nodes();
@@ -132,16 +139,18 @@ void Core::on_time() {
   if (next_look_ <= now_) dirty_ = true;
 }
 
-// A book is kept while somebody may still ask for the output of its step.
+// The book of a step that is over is kept while somebody may still ask for its output.
 void Core::close_books() {
-  std::erase_if(finished_steps_, [&](const StepKey& key) {
+  std::vector<StepKey> over;
+  for (const auto& [key, run] : calls_.steps()) {
     const Gang* g = gang(key.gang);
-    bool over = !g || g->epoch != key.epoch || g->state == GangState::kDone;
-    if (!over && hub_.followed(key.gang, key.step)) return false;
-    if (!over && g->state == GangState::kRunning && key.step != kBatchStep) return false;
-    calls_.steps.erase(key);
-    return true;
-  });
+    bool present = g && g->epoch == key.epoch && g->state != GangState::kPending;
+    bool wanted = present && (g->state == GangState::kRunning || hub_.followed(key.gang, key.step));
+    bool open = present && (g->state == GangState::kRunning || g->state == GangState::kEnding) &&
+                !run.unfinished.empty();
+    if (!open && !wanted) over.push_back(key);
+  }
+  for (const StepKey& key : over) calls_.close(key);
 }
 
 Instant Core::next_time() const {

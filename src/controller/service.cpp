@@ -87,6 +87,20 @@ struct Service::Impl {
     }
   }
 
+  // Nodes may have new places after it: links and orders of one turn are to mean the same ones.
+  static bool changes_configuration(const Input& input) {
+    const auto* call = std::get_if<ApiCall>(&input);
+    return call && call->path == "/v1/configure";
+  }
+
+  void leave_for_later(std::deque<Input>& inputs, std::size_t first) {
+    std::lock_guard lock(mutex);
+    while (inputs.size() > first) {
+      queue.push_front(std::move(inputs.back()));
+      inputs.pop_back();
+    }
+  }
+
   // A pass costs; while work streams in, passes take at most half of the time.
   bool pass_is_due() const {
     if (!core.wants_pass()) return false;
@@ -104,7 +118,11 @@ struct Service::Impl {
 
   void turn(std::deque<Input>& inputs) {
     core.begin(clock.now());
-    for (Input& input : inputs) feed(input);
+    for (std::size_t i = 0; i < inputs.size(); ++i) {
+      bool reconfigures = changes_configuration(inputs[i]);
+      feed(inputs[i]);
+      if (reconfigures) leave_for_later(inputs, i + 1);
+    }
     core.on_time();
     if (pass_is_due()) pass();
     core.check_after();

@@ -5,8 +5,20 @@
 namespace tutti {
 
 void AgentsEngine::configure(const ClusterSpec& spec) {
+  std::map<std::string, std::shared_ptr<Link>> by_name;
+  for (auto& [node, link] : links_) by_name[names_.at(node)] = std::move(link);
+  links_.clear();
   is_planned_.clear();
-  for (const NodeSpec& node : spec.nodes) is_planned_.push_back(node.kind == NodeKind::kPlanned);
+  names_.clear();
+  for (const NodeSpec& node : spec.nodes) {
+    if (auto it = by_name.find(node.name); it != by_name.end()) {
+      links_[static_cast<NodeIndex>(names_.size())] = std::move(it->second);
+      by_name.erase(it);
+    }
+    is_planned_.push_back(node.kind == NodeKind::kPlanned);
+    names_.push_back(node.name);
+  }
+  for (auto& [name, link] : by_name) link->close("node " + name + " is no longer configured");
 }
 
 std::shared_ptr<Link> AgentsEngine::connect(NodeIndex node, std::shared_ptr<Link> link) {

@@ -1,5 +1,6 @@
 #include "engine/planned.h"
 
+#include <iterator>
 #include <utility>
 
 namespace tutti {
@@ -46,5 +47,11 @@ bool PlannedEngine::send(NodeIndex node, const to_agent::Message& order, std::st
 }
 
 std::vector<AgentAnswer> PlannedEngine::take_answers() { return std::exchange(answers_, {}); }
+
+void PlannedEngine::give_back(std::vector<AgentAnswer> answers) {
+  answers.insert(answers.end(), std::make_move_iterator(answers_.begin()),
+                 std::make_move_iterator(answers_.end()));
+  answers_ = std::move(answers);
+}
 
 }  // namespace tutti

@@ -13,6 +13,7 @@ class PlannedEngine : public Engine {
   bool send(NodeIndex node, const to_agent::Message& order, std::string_view payload) override;
   bool reachable(NodeIndex) const override { return true; }
   std::vector<AgentAnswer> take_answers() override;
+  void give_back(std::vector<AgentAnswer> answers);
   bool has_answers() const { return !answers_.empty(); }
 
  private:

@@ -61,11 +61,15 @@ struct Submission {
   Workload workload;        // id and submitted are set by the controller; uid and gid are checked
   std::string script;       // text of the batch script; empty = no batch step
   std::string environment;  // NUL-separated K=V
+  // 16 hexadecimal digits, chosen at random by the client: asked again with the same key (because
+  // the answer was lost), the controller answers with the job it has already accepted. "" = none.
+  std::string key;
 };
 void describe(auto& a, Submission& x) {
   a("workload", x.workload);
   a("script", x.script);
   a("environment", x.environment);
+  a("key", x.key);
 }
 struct SubmitRequest {
   std::vector<Submission> submissions;

@@ -112,6 +112,12 @@ void describe(auto& a, Follow& x) {
   a("step", x.step);
   a("have", x.have);
 }
+// The client that submitted a session says so, each time it has connected: the allocation lives
+// for it. Others (srun inside salloc) come and go.
+struct Own {
+  static constexpr std::string_view kName = "own";
+};
+void describe(auto&, Own&) {}
 struct Taken {
   static constexpr std::string_view kName = "taken";
   StepId step = 0;
@@ -161,7 +167,7 @@ struct Leave {
   bool keep_running = false;
 };
 void describe(auto& a, Leave& x) { a("keep_running", x.keep_running); }
-using Message = std::variant<Follow, Taken, Input, Signal, Resize, Leave>;
+using Message = std::variant<Follow, Own, Taken, Input, Signal, Resize, Leave>;
 
 }  // namespace from_client
 

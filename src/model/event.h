@@ -46,6 +46,7 @@ struct WorkloadChanged {
   std::optional<std::vector<std::string>> partitions;
   std::optional<std::uint32_t> array_throttle;
   std::optional<bool> requeue;
+  std::optional<bool> detached;
   std::optional<std::vector<RoleAsk>> roles;
   std::optional<std::vector<Dependency>> dependencies;
 };
@@ -67,6 +68,7 @@ void describe(auto& a, WorkloadChanged& x) {
   a("partitions", x.partitions);
   a("array_throttle", x.array_throttle);
   a("requeue", x.requeue);
+  a("detached", x.detached);
   a("roles", x.roles);
   a("dependencies", x.dependencies);
 }
@@ -116,7 +118,8 @@ void describe(auto& a, PartitionChanged& x) {
 using EventBody = std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged,
                                ElementsCancelled, GangAllocated, RollCallFailed, AvoidanceExpired,
                                GangStarted, StepCreated, StepStarted, StepEnded, GangEnding,
-                               SlotReleased, WorkloadForgotten, NodeChanged, PartitionChanged>;
+                               SlotReleased, WorkloadForgotten, NodeChanged, PartitionChanged,
+                               GangWarned>;
 
 struct Event {
   Instant at;

@@ -20,12 +20,17 @@ struct StepReport {
   StepState state = StepState::kPreparing;
   ExitStatus exit;  // when done
   Usage usage;
+  bool never_ran = false, out_of_memory = false;
+  std::uint64_t output_size = 0;  // of this node's spool, when done
 };
 void describe(auto& a, StepReport& x) {
   a("key", x.key);
   a("state", x.state);
   a("exit", x.exit);
   a("usage", x.usage);
+  a("never_ran", x.never_ran);
+  a("out_of_memory", x.out_of_memory);
+  a("output_size", x.output_size);
 }
 struct GangReport {
   GangId gang;

@@ -180,6 +180,7 @@ struct Gang {
   std::string last_failure;              // why the last attempt did not start
   ExitStatus exit, derived_exit;         // of the batch script; worst of the steps
   std::optional<std::uint32_t> ended_by_uid;
+  bool warned = false;              // the warning signal before the time limit was sent
   bool requeue_when_clean = false;  // pending again, not done, once every slot is released
   std::vector<Step> steps;
 };
@@ -207,6 +208,7 @@ void describe(A& a, Gang& x) {
   a("exit", x.exit);
   a("derived_exit", x.derived_exit);
   a("ended_by_uid", x.ended_by_uid);
+  a("warned", x.warned);
   a("requeue_when_clean", x.requeue_when_clean);
   a("steps", x.steps);
 }

@@ -72,6 +72,13 @@ void describe(auto& a, GangStarted& x) {
   a("limit_end_ms", x.limit_end);
 }
 
+// The warning signal before the time limit goes out once, whatever restarts in between.
+struct GangWarned {
+  static constexpr std::string_view kName = "gang_warned";
+  GangId gang;
+};
+void describe(auto& a, GangWarned& x) { a("gang", x.gang); }
+
 struct StepCreated {
   static constexpr std::string_view kName = "step_created";
   GangId gang;

@@ -139,9 +139,12 @@ struct Workload {
   bool requeue = true;     // may be started again after a node failure or by its owner
   bool immediate = false;  // start at once or not at all
   bool kill_on_bad_exit = false;
+  bool detached = false;   // a session that outlives its client (salloc --no-shell)
   bool cpus_per_task_given = false;  // the user said so; decides SLURM_CPUS_PER_TASK
   std::string array;                 // "" or an index set "0-99:2": base/index_set.h
   std::uint32_t array_throttle = 0;  // at most so many at once; 0 = no limit
+  // Chosen by the client at random: a submission asked again is known by it. 0 = none.
+  std::uint64_t submission_key = 0;
   LaunchAsk launch;
   WorkloadExtras extras;
 
@@ -170,9 +173,11 @@ void describe(A& a, Workload& x) {
   a("requeue", x.requeue);
   a("immediate", x.immediate);
   a("kill_on_bad_exit", x.kill_on_bad_exit);
+  a("detached", x.detached);
   a("cpus_per_task_given", x.cpus_per_task_given);
   a("array", x.array);
   a("array_throttle", x.array_throttle);
+  a("submission_key", x.submission_key);
   a("launch", x.launch);
   a("extras", x.extras);
 }

@@ -76,6 +76,13 @@ void Fold::close_if_over(WorkloadId id) {
   put(std::move(changed));
 }
 
+void Fold::gang_is_over(WorkloadId id) {
+  WorkloadEntry changed = *state.workloads.find(id.value());
+  --changed.open_gangs;
+  put(std::move(changed));
+  close_if_over(id);
+}
+
 Status apply(ClusterState& state, Agenda& agenda, const Event& event) {
   Fold fold{state, agenda, event.at};
   Status status = std::visit([&fold](const auto& body) { return fold(body); }, event.body);

@@ -20,6 +20,7 @@ struct Fold {
   Status operator()(const RollCallFailed& e);
   Status operator()(const AvoidanceExpired& e);
   Status operator()(const GangStarted& e);
+  Status operator()(const GangWarned& e);
   Status operator()(const StepCreated& e);
   Status operator()(const StepStarted& e);
   Status operator()(const StepEnded& e);
@@ -33,6 +34,8 @@ struct Fold {
   void put(WorkloadEntry entry);
   // Notes when a workload has nothing left to do.
   void close_if_over(WorkloadId id);
+  // One gang of the workload is done; the workload exists.
+  void gang_is_over(WorkloadId id);
   static Status unknown(std::string_view what, std::uint32_t id);
   static Status wrong_phase(const Gang& gang, std::string_view event);
 };

@@ -33,8 +33,10 @@ Status Fold::operator()(const ClusterConfigured& e) {
     auto old = old_index.find(e.spec.nodes[i].name);
     const NodeState* known = old == old_index.end() ? nullptr : state.node(old->second);
     if (old != old_index.end() && old->second != i) same_order = false;
-    nodes.put(i + 1, std::make_shared<const NodeState>(known ? *known
-                                                             : initial_state(e.spec.nodes[i], at)));
+    bool same_kind = known && (state.spec->nodes[old->second].kind == NodeKind::kPlanned) ==
+                                  (e.spec.nodes[i].kind == NodeKind::kPlanned);
+    nodes.put(i + 1, std::make_shared<const NodeState>(
+                         same_kind ? *known : initial_state(e.spec.nodes[i], at)));
   }
   if (e.spec.nodes.size() < state.spec->nodes.size()) same_order = false;
   if (!same_order) {
@@ -46,14 +48,21 @@ Status Fold::operator()(const ClusterConfigured& e) {
       if (gang.slots.empty()) return;
       Gang changed = gang;
       std::vector<Slot> slots;
+      std::vector<std::optional<std::uint32_t>> slot_at;  // where each slot is afterwards
       for (Slot& slot : changed.slots) {
+        slot_at.emplace_back();
         auto at_new = new_index.find(state.spec->nodes[slot.node].name);
         if (at_new == new_index.end()) {
           if (agenda.active.contains(id)) lost = state.spec->nodes[slot.node].name;
           continue;
         }
         slot.node = at_new->second;
+        slot_at.back() = static_cast<std::uint32_t>(slots.size());
         slots.push_back(slot);
+      }
+      for (Step& step : changed.steps) {
+        std::erase_if(step.slots, [&](const StepSlot& s) { return !slot_at.at(s.slot); });
+        for (StepSlot& s : step.slots) s.slot = *slot_at[s.slot];
       }
       changed.slots = std::move(slots);
       moved.push_back(std::make_shared<const Gang>(std::move(changed)));
@@ -91,15 +100,15 @@ Status Fold::operator()(const WorkloadChanged& e) {
   if (!entry) return unknown("workload", e.workload.value());
   if (e.gang) {
     const Gang* present = state.gangs.find(e.gang->value());
-    if (!present) return unknown("gang", e.gang->value());
+    if (!present || present->workload != e.workload) return unknown("gang", e.gang->value());
     Gang gang = *present;
     if (e.hold) {
       gang.hold = *e.hold;
       gang.hold_reason = e.hold_reason.value_or("");
       if (*e.hold == Hold::kNone) gang.launch_failures = 0;
     }
-    if (e.time_limit && gang.limit_end.is_set() && gang.started.is_set())
-      gang.limit_end = gang.started + *e.time_limit;
+    if (e.time_limit && gang.started.is_set() && gang.state == GangState::kRunning)
+      gang.limit_end = e.time_limit->is_infinite() ? Instant() : gang.started + *e.time_limit;
     put(std::move(gang));
     if (e.hold && !e.time_limit) return {};
   }
@@ -119,6 +128,7 @@ Status Fold::operator()(const WorkloadChanged& e) {
   if (e.partitions) w.partitions = *e.partitions;
   if (e.array_throttle) w.array_throttle = *e.array_throttle;
   if (e.requeue) w.requeue = *e.requeue;
+  if (e.detached) w.detached = *e.detached;
   if (e.roles) w.roles = *e.roles;
   if (e.dependencies) w.extras.dependencies = *e.dependencies;
   put(std::move(changed));
@@ -128,6 +138,9 @@ Status Fold::operator()(const WorkloadChanged& e) {
 Status Fold::operator()(const ElementsCancelled& e) {
   const WorkloadEntry* entry = state.workloads.find(e.workload.value());
   if (!entry) return unknown("workload", e.workload.value());
+  if (!entry->has_unstarted())
+    return fail(ErrorCode::kCorrupt, fmt::format("elements of workload {} are cancelled, but none waits",
+                                                 e.workload.value()));
   WorkloadEntry changed = *entry;
   if (e.indices.empty()) {
     changed.unstarted = IndexSet();

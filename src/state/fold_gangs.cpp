@@ -21,7 +21,13 @@ void back_to_pending(Gang& gang) {
   gang.allocated = gang.started = gang.ended = gang.limit_end = Instant();
   gang.exit = gang.derived_exit = ExitStatus();
   gang.ended_by_uid.reset();
-  gang.requeue_when_clean = false;
+  gang.requeue_when_clean = gang.warned = false;
+}
+
+void avoid(Gang& gang, const std::string& node) {
+  bool known = std::find(gang.avoid_nodes.begin(), gang.avoid_nodes.end(), node) !=
+               gang.avoid_nodes.end();
+  if (!node.empty() && !known) gang.avoid_nodes.push_back(node);
 }
 
 bool worse(const ExitStatus& a, const ExitStatus& b) {
@@ -35,10 +41,17 @@ Status Fold::operator()(const GangAllocated& e) {
   if (!entry) return unknown("workload", e.workload.value());
   const Gang* present = state.gangs.find(e.gang.value());
   Gang gang;
+  if (e.slots.empty() || std::any_of(e.slots.begin(), e.slots.end(), [&](const Slot& slot) {
+        return slot.node >= state.spec->nodes.size();
+      }))
+    return fail(ErrorCode::kCorrupt, "gang_allocated without a slot or on a node that is not there");
   if (present) {
-    if (present->state != GangState::kPending) return wrong_phase(*present, e.kName);
+    if (present->state != GangState::kPending || present->workload != e.workload)
+      return wrong_phase(*present, e.kName);
     gang = *present;
   } else {
+    if (!e.gang || (e.gang.value() != e.workload.value() && state.workloads.find(e.gang.value())))
+      return fail(ErrorCode::kCorrupt, "gang_allocated with a number that is taken");
     WorkloadEntry changed = *entry;
     if (e.array_index) {
       if (!changed.unstarted.contains(*e.array_index))
@@ -78,9 +91,7 @@ Status Fold::operator()(const RollCallFailed& e) {
   ++gang.launch_failures;
   gang.last_failure = e.node.empty() ? e.reason : e.node + ": " + e.reason;
   gang.eligible = e.retry_at;
-  if (e.avoid_node && !e.node.empty() &&
-      std::find(gang.avoid_nodes.begin(), gang.avoid_nodes.end(), e.node) == gang.avoid_nodes.end())
-    gang.avoid_nodes.push_back(e.node);
+  if (e.avoid_node) avoid(gang, e.node);
   if (e.hold) {
     gang.hold = Hold::kAdmin;
     gang.hold_reason = "launch failed requeued held";
@@ -125,11 +136,26 @@ Status Fold::operator()(const GangStarted& e) {
   return {};
 }
 
+Status Fold::operator()(const GangWarned& e) {
+  const Gang* present = state.gangs.find(e.gang.value());
+  if (!present) return unknown("gang", e.gang.value());
+  if (present->state != GangState::kRunning || present->warned)
+    return wrong_phase(*present, e.kName);
+  Gang gang = *present;
+  gang.warned = true;
+  put(std::move(gang));
+  return {};
+}
+
 Status Fold::operator()(const StepCreated& e) {
   const Gang* present = state.gangs.find(e.gang.value());
   if (!present) return unknown("gang", e.gang.value());
   if (present->state != GangState::kRunning) return wrong_phase(*present, e.kName);
   Gang gang = *present;
+  bool slots_exist = std::all_of(e.step.slots.begin(), e.step.slots.end(), [&](const StepSlot& s) {
+    return s.slot < gang.slots.size();
+  });
+  if (find_step(gang, e.step.id) || !slots_exist) return wrong_phase(*present, e.kName);
   gang.steps.push_back(e.step);
   put(std::move(gang));
   return {};
@@ -141,6 +167,7 @@ Status Fold::operator()(const StepStarted& e) {
   Gang gang = *present;
   Step* step = find_step(gang, e.step);
   if (!step) return unknown("a step of gang", e.gang.value());
+  if (step->state != StepState::kPreparing) return wrong_phase(*present, e.kName);
   step->state = StepState::kRunning;
   step->started = at;
   put(std::move(gang));
@@ -153,6 +180,8 @@ Status Fold::operator()(const StepEnded& e) {
   Gang gang = *present;
   Step* step = find_step(gang, e.step);
   if (!step) return unknown("a step of gang", e.gang.value());
+  if (step->state == StepState::kDone || present->state == GangState::kDone)
+    return wrong_phase(*present, e.kName);
   step->state = StepState::kDone;
   step->ended = at;
   step->exit = e.exit;
@@ -173,6 +202,8 @@ Status Fold::operator()(const GangEnding& e) {
   if (!present) return unknown("gang", e.gang.value());
   if (present->state == GangState::kDone || present->state == GangState::kEnding)
     return wrong_phase(*present, e.kName);
+  if (!state.workloads.find(present->workload.value()))
+    return unknown("workload", present->workload.value());
   Gang gang = *present;
   bool held_slots = gang.state != GangState::kPending;
   gang.state = held_slots ? GangState::kEnding : GangState::kDone;
@@ -189,17 +220,12 @@ Status Fold::operator()(const GangEnding& e) {
       gang.hold = Hold::kUser;
       gang.hold_reason = "requeued held";
     }
-    if (!e.avoid_node.empty()) gang.avoid_nodes.push_back(e.avoid_node);
+    avoid(gang, e.avoid_node);
   }
   WorkloadId workload = gang.workload;
   put(std::move(gang));
   if (!held_slots) {
-    const WorkloadEntry* entry = state.workloads.find(workload.value());
-    if (!entry) return unknown("workload", workload.value());
-    WorkloadEntry changed = *entry;
-    --changed.open_gangs;
-    put(std::move(changed));
-    close_if_over(workload);
+    gang_is_over(workload);
   }
   return {};
 }
@@ -207,7 +233,8 @@ Status Fold::operator()(const GangEnding& e) {
 Status Fold::operator()(const SlotReleased& e) {
   const Gang* present = state.gangs.find(e.gang.value());
   if (!present) return unknown("gang", e.gang.value());
-  if (present->state != GangState::kEnding || e.slot >= present->slots.size())
+  if (present->state != GangState::kEnding || e.slot >= present->slots.size() ||
+      present->slots[e.slot].released || !state.workloads.find(present->workload.value()))
     return wrong_phase(*present, e.kName);
   Gang gang = *present;
   gang.slots[e.slot].released = true;
@@ -220,12 +247,7 @@ Status Fold::operator()(const SlotReleased& e) {
   } else if (clean) {
     gang.state = GangState::kDone;
     put(std::move(gang));
-    const WorkloadEntry* entry = state.workloads.find(workload.value());
-    if (!entry) return unknown("workload", workload.value());
-    WorkloadEntry changed = *entry;
-    --changed.open_gangs;
-    put(std::move(changed));
-    close_if_over(workload);
+    gang_is_over(workload);
   } else {
     put(std::move(gang));
   }
