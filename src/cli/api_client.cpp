@@ -1,7 +1,10 @@
 #include "cli/api_client.h"
 
+#include <fmt/format.h>
+
 #include <chrono>
 #include <cstdlib>
+#include <random>
 #include <thread>
 
 #include "cli/state_dir.h"
@@ -20,7 +23,7 @@ ApiClient::ApiClient(const std::string& state_dir)
     : state_dir_(state_dir), endpoint_(wire::Endpoint::at_path(state_dir + "/api.sock")) {}
 
 Result<std::string> ApiClient::ask(std::string_view method, std::string_view target,
-                                   std::string_view body, Duration patience) {
+                                   std::string_view body, Duration patience, Repeat repeat) {
   using Clock = std::chrono::steady_clock;
   auto give_up = Clock::now() + std::chrono::milliseconds(patience.ms());
   wire::ClientOptions options;
@@ -31,8 +34,7 @@ Result<std::string> ApiClient::ask(std::string_view method, std::string_view tar
     auto reply = wire::http_request(endpoint_, method, target, body, options);
     if (reply && reply->status / 100 == 2) return std::move(reply->body);
     bool try_again = !reply && reply.error().code == ErrorCode::kUnavailable &&
-                     // What was asked may have been done; only questions are safe to repeat.
-                     (method == "GET" || reply.error().reason != "answer_lost");
+                     (repeat == Repeat::kAlways || reply.error().reason != "answer_lost");
     if (!try_again || Clock::now() >= give_up) {
       if (!reply) return tl::unexpected<Error>(reply.error());
       auto error = from_json<ApiError>(std::string_view(reply->body));
@@ -42,6 +44,16 @@ Result<std::string> ApiClient::ask(std::string_view method, std::string_view tar
     std::this_thread::sleep_for(wait);
     wait = std::min(wait * 2, std::chrono::milliseconds(250));
   }
+}
+
+Result<SubmitReply> ApiClient::submit(SubmitRequest& request) {
+  std::random_device random;
+  for (Submission& submission : request.submissions) {
+    std::uint64_t key = (std::uint64_t{random()} << 32 | random()) | 1;
+    submission.key = fmt::format("{:016x}", key);
+  }
+  return decode<SubmitReply>(
+      ask("POST", "/v1/workloads", to_json(request), patience, Repeat::kAlways));
 }
 
 }  // namespace tutti::cli

@@ -21,9 +21,9 @@ class ApiClient {
 
   // The body of a 2xx answer. Errors: the controller's own (code, reason, message), or
   // kUnavailable after `patience`.
-  Result<std::string> get(std::string_view target) { return ask("GET", target, {}, patience); }
+  Result<std::string> get(std::string_view target) { return ask("GET", target, {}, patience, Repeat::kAlways); }
   Result<std::string> post(std::string_view target, std::string_view body) {
-    return ask("POST", target, body, patience);
+    return ask("POST", target, body, patience, Repeat::kUnlessDone);
   }
   template <class Reply>
   Result<Reply> get_as(std::string_view target) {
@@ -34,6 +34,10 @@ class ApiClient {
     return decode<Reply>(post(target, to_json(request)));
   }
 
+  // POST /v1/workloads. Each submission gets a key, so that it may be asked again when the answer
+  // was lost.
+  Result<SubmitReply> submit(SubmitRequest& request);
+
   const wire::Endpoint& endpoint() const { return endpoint_; }
   const std::string& token() const { return token_; }
   const std::string& state_dir() const { return state_dir_; }
@@ -41,7 +45,9 @@ class ApiClient {
   Duration deadline = Duration::seconds(60);  // of one answer
 
  private:
-  Result<std::string> ask(std::string_view method, std::string_view target, std::string_view body, Duration patience);
+  // What was asked may have been done although the answer was lost: what may then be asked again?
+  enum class Repeat : std::uint8_t { kUnlessDone, kAlways };
+  Result<std::string> ask(std::string_view method, std::string_view target, std::string_view body, Duration patience, Repeat repeat);
   template <class Reply>
   static Result<Reply> decode(Result<std::string> text) {
     if (!text) return tl::unexpected<Error>(text.error());

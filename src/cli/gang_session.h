@@ -17,7 +17,9 @@ namespace tutti::cli {
 
 class GangSession {
  public:
-  GangSession(ApiClient& api, GangId gang) : api_(api), gang_(gang) {}
+  // kOwner: the allocation was submitted by this client and lives for it.
+  enum class Role : std::uint8_t { kVisitor, kOwner };
+  GangSession(ApiClient& api, GangId gang, Role role) : api_(api), gang_(gang), role_(role) {}
 
   // Dials; errors: what the controller said, or kUnavailable after the client's patience.
   Status open();
@@ -44,6 +46,7 @@ class GangSession {
   void send_follow(StepId step);
   ApiClient& api_;
   GangId gang_;
+  Role role_;
   std::optional<wire::ClientChannel> channel_;
   std::map<StepId, std::vector<std::uint64_t>> have_;
   std::map<std::pair<StepId, std::uint32_t>, std::uint64_t> acknowledged_;

@@ -38,7 +38,7 @@ int run_run(const RunOptions& options) {
   ApiClient api;
   SubmitRequest request;
   request.submissions.push_back(std::move(*lowered->allocation));
-  auto reply = api.post_as<SubmitReply>("/v1/workloads", request);
+  auto reply = api.submit(request);
   if (!reply || reply->results.empty() || reply->results[0].error) {
     std::string what = reply && !reply->results.empty() ? reply->results[0].error->message : reply ? "no answer" : reply.error().message;
     print_err(fmt::format("tutti run: {}\n", what));

@@ -29,7 +29,7 @@ slurm::Parsed<SubmitResult> submit(ApiClient& api, std::string_view program, Sub
   SubmitRequest request;
   request.submissions.push_back(std::move(submission));
   request.test_only = test_only;
-  auto reply = api.post_as<SubmitReply>("/v1/workloads", request);
+  auto reply = api.submit(request);
   if (!reply) return tl::unexpected(slurm::submit_error(program, slurm::as_api_error(reply.error()), refused));
   if (reply->results.empty()) return tl::unexpected(slurm::command_error(program, "the controller gave no answer"));
   if (reply->results[0].error) return tl::unexpected(slurm::submit_error(program, *reply->results[0].error, refused));
@@ -227,7 +227,7 @@ int run_salloc(Words words) {
   for (int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, s);
   sigprocmask(SIG_BLOCK, &set, nullptr);
   int signals = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
-  GangSession session(api, GangId(job));
+  GangSession session(api, GangId(job), GangSession::Role::kOwner);
   if (Status opened = session.open(); !opened) {
     print_err(fmt::format("salloc: error: {}\n", opened.error().message));
     return 1;

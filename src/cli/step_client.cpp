@@ -43,7 +43,7 @@ void StepClient::complain(const std::string& text) const {
 int StepClient::run(std::uint32_t job, std::vector<StepRequest> steps) {
   job_ = job;
   signal_fd_ = open_signals();
-  session_.emplace(api_, GangId(job));
+  session_.emplace(api_, GangId(job), options_.owns_allocation ? GangSession::Role::kOwner : GangSession::Role::kVisitor);
   Status opened = session_->open();
   if (!opened) {
     complain("error: " + opened.error().message);

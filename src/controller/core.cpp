@@ -116,6 +116,7 @@ void Core::begin(Instant now) {
   calls_.begin_turn();
   unknown_before_turn_ = unknown_since_;
   answers_in_turn_.clear();
+  shutting_down_before_turn_ = shutting_down_;
 }
 
 void Core::record(EventBody body) {
@@ -206,6 +207,7 @@ void Core::undo_turn(const Error& error) {
   agenda_ = state::derive_agenda(state_);
   calls_.undo_turn();
   unknown_since_ = unknown_before_turn_;
+  shutting_down_ = shutting_down_before_turn_;
   engine_.give_back(std::move(answers_in_turn_));
   answers_in_turn_.clear();
   rebuild_books();

@@ -192,7 +192,7 @@ class Core {
   std::vector<ApiCall> callers_;  // of this turn, answered by effects; told if the commit fails
   std::shared_ptr<const Published> published_;
   std::shared_ptr<const PassResult> pass_ = std::make_shared<PassResult>();
-  bool dirty_ = true, shutting_down_ = false;
+  bool dirty_ = true, shutting_down_ = false, shutting_down_before_turn_ = false;
   Instant next_look_ = Instant::never();
 
   AgentsEngine engine_;
