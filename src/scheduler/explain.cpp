@@ -70,11 +70,15 @@ std::vector<std::string> ineligible_blockers(const Element& element, std::string
 }
 
 // Jobs ahead that compete for the same nodes.
-std::vector<std::string> ahead(const Pass& pass, const Shape& shape) {
+std::vector<std::string> ahead(const Pass& pass, const Shape& shape, bool nodes_return) {
   std::vector<std::string> out;
   std::uint64_t count = 0;
   for (std::uint32_t id : pass.blocked_shapes) {
     if (!shape.candidates.intersects(pass.shapes[id].candidates)) continue;
+    // What waits for nodes to return cannot take room that running work gives back.
+    Outlook outlook = *pass.shape_states[id].outlook;
+    if (outlook == Outlook::kNever) continue;
+    if (!nodes_return && (outlook == Outlook::kNoNodes || outlook == Outlook::kAvoided)) continue;
     count += pass.shape_states[id].blocked;
     for (const ElementRef& element : pass.shape_states[id].first_blocked)
       if (out.size() <= kMostJobsListed) out.push_back(label(element));
@@ -83,14 +87,22 @@ std::vector<std::string> ahead(const Pass& pass, const Shape& shape) {
   return out;
 }
 
-// Who holds the nodes of a placement until `at`.
-void add_holders(const Pass& pass, const Placement& placement, Instant at,
-                 std::vector<std::string>& out) {
-  for (const Share& share : placement) {
+void add_once(std::vector<std::string>& list, std::string name) {
+  if (std::find(list.begin(), list.end(), name) == list.end()) list.push_back(std::move(name));
+}
+
+// Who holds the nodes where the element would go, and will be gone in time.
+void add_holders(const Pass& pass, Unfinished& unfinished) {
+  std::vector<std::string>& out = unfinished.wait->blockers;
+  for (const Share& share : unfinished.placement) {
     for (const Timeline::Release& release : pass.timeline.releases(share.node)) {
-      if (release.at > at) continue;
-      std::string name = label(pass.owners[release.owner]);
-      if (std::find(out.begin(), out.end(), name) == out.end()) out.push_back(std::move(name));
+      if (release.at > unfinished.until) continue;
+      const ElementRef& holder = pass.owners[release.owner];
+      add_once(out, label(holder));
+      // The next element of a throttled array would take its place.
+      const WorkloadEntry* entry = pass.input.state.workloads.find(holder.workload.value());
+      if (holder.array_index && entry && entry->workload.array_throttle > 0)
+        add_once(out, label({holder.workload, std::nullopt, {}}));
     }
   }
 }
@@ -133,6 +145,12 @@ std::string room_text(const Pass& pass, const Shape& shape) {
                      free_text(shape, free_totals(pass, shape)));
 }
 
+bool room_is_still_free(Pass& pass, const Unfinished& unfinished) {
+  RoomNow room(pass.free, pass.timeline, pass.input.now, Instant::never(),
+               RoomNow::Promises::kIgnored);
+  return place_gang(room, pass.shapes[unfinished.shape], pass.free.usable()).has_value();
+}
+
 void replace_wait(Element& element, std::shared_ptr<const Wait> wait) {
   // A planned start in one partition tells more than a refusal in another.
   if (element.wait && element.wait->planned_start.is_set()) return;
@@ -150,6 +168,8 @@ std::string label(const ElementRef& element) {
 void note_ineligible(Pass& pass, Element& element, const Ineligible& why) {
   if (why.until.is_set() && why.until > pass.input.now)
     pass.plan.next_look = std::min(pass.plan.next_look, why.until);
+  // Its next element may start as soon as another ends.
+  if (why.reason == reason::kArrayThrottle) pass.somebody_throttled = true;
   element.wait = make_wait(why.reason, ineligible_text(element, why.reason),
                            ineligible_blockers(element, why.reason));
 }
@@ -177,7 +197,7 @@ void note_refused(Pass& pass, const Candidate& candidate, std::string_view why) 
   element.wait = make_wait(why, std::move(text), {std::move(blocker)});
 }
 
-void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judgement) {
+void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement) {
   const Shape& shape = pass.shapes[candidate.shape];
   std::string need = need_text(pass.cluster, shape);
   std::vector<std::string> blockers;
@@ -185,7 +205,6 @@ void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judge
   std::string text;
   switch (judgement.outlook) {
     case Outlook::kEndless:
-      add_holders(pass, judgement.placement, Instant::never(), blockers);
       text = fmt::format("needs {}, where work without a time limit runs", need);
       break;
     case Outlook::kAvoided:
@@ -196,7 +215,6 @@ void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judge
           if (role.left_out.contains(share.node))
             blockers.push_back(
                 fmt::format("node {} (refused the last launch)", pass.cluster.name(share.node)));
-      add_holders(pass, judgement.placement, Instant::never(), blockers);
       break;
     case Outlook::kNoNodes: {
       word = reason::kNodesDown;
@@ -211,7 +229,6 @@ void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judge
           if (std::binary_search(role.required.begin(), role.required.end(), node))
             word = reason::kRequestedNodesBusy;
       }
-      add_holders(pass, judgement.placement, Instant::never(), blockers);
       text = fmt::format("needs {}; {} of the nodes it would use cannot take work: {}", need,
                          gone.size(), join(gone, ","));
       break;
@@ -226,8 +243,25 @@ void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judge
       break;
   }
   ShapeState& state = pass.shape_states[candidate.shape];
+  if (judgement.outlook != Outlook::kNever) {
+    // Those of the same shape that come later have all others before them.
+    std::vector<std::string> behind = blockers;
+    behind.insert(behind.begin(), "jobs ahead");
+    state.shared_wait[1] = make_wait(word, text, std::move(behind));
+    std::vector<std::string> before = ahead(pass, shape, judgement.outlook != Outlook::kEndless);
+    blockers.insert(blockers.begin(), before.begin(), before.end());
+  }
   state.shared_wait[0] = make_wait(word, std::move(text), std::move(blockers));
-  replace_wait(pass.elements[candidate.element], state.shared_wait[0]);
+  for (const auto& wait : state.shared_wait)
+    if (wait && judgement.outlook != Outlook::kNever)
+      pass.unfinished.push_back(
+          {candidate.shape, wait, judgement.placement, Instant::never(), false});
+}
+
+void note_outlook(Pass& pass, const Candidate& candidate) {
+  ShapeState& state = pass.shape_states[candidate.shape];
+  bool repeated = state.blocked > 0 && state.shared_wait[1];
+  replace_wait(pass.elements[candidate.element], state.shared_wait[repeated ? 1 : 0]);
 }
 
 void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others) {
@@ -236,7 +270,8 @@ void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others) {
   if (!shared) {
     shared = make_wait(behind_others ? reason::kPriority : reason::kResources, "",
                        {"running jobs on its nodes"});
-    if (behind_others) shared->blockers.insert(shared->blockers.begin(), "jobs ahead");
+    if (!pass.blocked_shapes.empty() || pass.somebody_throttled)
+      shared->blockers.insert(shared->blockers.begin(), "jobs ahead");
   }
   replace_wait(pass.elements[candidate.element], shared);
 }
@@ -244,25 +279,31 @@ void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others) {
 void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
                   const Forecast& forecast) {
   const Shape& shape = pass.shapes[candidate.shape];
-  std::vector<std::string> blockers = ahead(pass, shape);
-  if (!forecast.room_is_free) add_holders(pass, forecast.placement, forecast.at, blockers);
+  std::vector<std::string> blockers = ahead(pass, shape, false);
   auto wait =
       make_wait(behind_others ? reason::kPriority : reason::kResources, "", std::move(blockers));
   wait->planned_start = forecast.at;
   wait->planned_nodes = node_names(pass, forecast.placement);
-  pass.planned.push_back({candidate.shape, wait});
+  pass.unfinished.push_back(
+      {candidate.shape, wait, forecast.placement, forecast.at, forecast.room_is_free});
   replace_wait(pass.elements[candidate.element], std::move(wait));
 }
 
 void explain(Pass& pass) {
   for (std::uint32_t id : pass.blocked_shapes) {
     ShapeState& state = pass.shape_states[id];
+    if (*state.outlook != Outlook::kLater) continue;
     std::string text = room_text(pass, pass.shapes[id]);
     for (auto& wait : state.shared_wait)
       if (wait && wait->text.empty()) wait->text = text;
     state.text = std::move(text);
   }
-  for (Planned& planned : pass.planned) planned.wait->text = pass.shape_states[planned.shape].text;
+  for (Unfinished& unfinished : pass.unfinished) {
+    if (unfinished.wait->text.empty())
+      unfinished.wait->text = pass.shape_states[unfinished.shape].text;
+    if (!unfinished.room_is_free || !room_is_still_free(pass, unfinished))
+      add_holders(pass, unfinished);
+  }
   std::shared_ptr<const Wait> not_looked;
   for (Element& element : pass.elements) {
     if (element.settled && !element.wait) continue;

@@ -43,6 +43,11 @@ class Forecaster {
   // Cost: O(classes of nodes) in the common case, else up to four placements.
   Judgement judge(const Shape& shape);
 
+  // Work without an end has started on the node.
+  void note_endless(NodeIndex node) {
+    if (ending_nodes_) ending_nodes_->remove(node);
+  }
+
   std::uint64_t looked() const { return looked_; }
 
   static constexpr std::uint32_t kMostTries = 64;

@@ -48,10 +48,13 @@ struct ShapeState {
   std::string text;
 };
 
-// An explanation of its own, for an element with a planned start. Its text is written at the end.
-struct Planned {
+// An explanation that is completed at the end of the pass, when it is known who holds the nodes.
+struct Unfinished {
   std::uint32_t shape = 0;
   std::shared_ptr<Wait> wait;
+  Placement placement;        // where the element would go
+  Instant until;              // holders that are gone by then stand in the way now
+  bool room_is_free = false;  // only promises to others did when it was tried
 };
 
 struct Pass {
@@ -73,7 +76,9 @@ struct Pass {
   std::vector<Candidate> candidates;  // in order
   std::vector<ShapeState> shape_states;
   std::vector<std::uint32_t> blocked_shapes;  // in order of their first blocked element
-  std::vector<Planned> planned;
+  bool somebody_waits = false;                // for room that will come
+  bool somebody_throttled = false;            // an array at its limit
+  std::vector<Unfinished> unfinished;
   std::vector<ElementRef> owners;  // Timeline::Owner: who holds or is promised
   NodeSet blocked_nodes;           // candidates of those that wait for room
   NodeSet promised_nodes;          // candidates of those that are promised a start
@@ -104,7 +109,8 @@ void explain(Pass& pass);
 // explain.cpp: reasons that need no search.
 void note_ineligible(Pass& pass, Element& element, const Ineligible& why);
 void note_refused(Pass& pass, const Candidate& candidate, std::string_view reason);
-void note_outlook(Pass& pass, const Candidate& candidate, const Judgement& judgement);
+void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement);
+void note_outlook(Pass& pass, const Candidate& candidate);
 void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others);
 void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
                   const Forecast& forecast);

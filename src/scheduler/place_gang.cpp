@@ -49,7 +49,7 @@ class JointSearch {
       if (usable.contains(node)) nodes_.push_back(node);
     });
     for (const RoleNeed& need : shape.roles) {
-      left_.push_back(need.tasks);
+      left_.push_back(need.tasks_follow_nodes ? 0 : need.tasks);
       used_.push_back(0);
     }
   }
@@ -57,8 +57,8 @@ class JointSearch {
   // Only what the search models: plain roles, each task alike.
   bool applies() const {
     return std::all_of(shape_.roles.begin(), shape_.roles.end(), [](const RoleNeed& need) {
-      return need.gpus_total == 0 && !need.contiguous && !need.tasks_follow_nodes &&
-             need.choices.size() == 1 && need.choices[0].counted.empty();
+      return need.gpus_total == 0 && !need.contiguous && need.choices.size() == 1 &&
+             need.choices[0].counted.empty();
     });
   }
 
@@ -70,8 +70,9 @@ class JointSearch {
 
  private:
   bool search_node(std::size_t at) {
-    if (std::all_of(left_.begin(), left_.end(), [](std::uint32_t n) { return n == 0; }))
-      return counts_are_right();
+    if (std::all_of(left_.begin(), left_.end(), [](std::uint32_t n) { return n == 0; }) &&
+        counts_are_right())
+      return true;
     if (at == nodes_.size() || ++looks_ > kMostLooks) return false;
     return search_role(at, 0);
   }
@@ -82,17 +83,22 @@ class JointSearch {
     NodeIndex node = nodes_[at];
     const NodeClass& kind = room_.cluster().of(node);
     bool allowed = need.choices[0].nodes.contains(node) && used_[role] < need.nodes_max;
-    std::uint32_t most = allowed ? most_tasks(need, kind, room_.at(node), left_[role]) : 0;
+    // Tasks that follow the nodes come as a fixed number on each.
+    std::uint32_t each = need.tasks_follow_nodes ? std::max(need.tasks_per_node, 1u) : 0;
+    std::uint32_t wanted = each > 0 ? each : left_[role];
+    std::uint32_t most = allowed ? most_tasks(need, kind, room_.at(node), wanted) : 0;
+    if (most < each) most = 0;
+    std::uint32_t least = each > 0 ? each : 1;
     bool required = std::binary_search(need.required.begin(), need.required.end(), node);
-    for (std::uint32_t tasks = most; tasks > 0; --tasks) {
+    for (std::uint32_t tasks = most; tasks >= least; --tasks) {
       Share share{node, role, tasks, take_of(need, kind, room_.at(node), tasks, 0)};
       room_.take(node, share.take);
-      left_[role] -= tasks;
+      if (each == 0) left_[role] -= tasks;
       ++used_[role];
       found_.push_back(share);
       bool done = search_role(at, role + 1);
       room_.give(node, share.take);
-      left_[role] += tasks;
+      if (each == 0) left_[role] += tasks;
       --used_[role];
       if (done) return true;
       found_.pop_back();

@@ -34,25 +34,12 @@ void promise(Pass& pass, const Candidate& candidate, const Forecast& forecast) {
   element.promise = owner;
 }
 
-}  // namespace
-
-void reserve(Pass& pass, const Candidate& candidate) {
+void wait_for_room(Pass& pass, const Candidate& candidate) {
   const Shape& shape = pass.shapes[candidate.shape];
-  ShapeState& state = pass.shape_states[candidate.shape];
-  Element& element = pass.elements[candidate.element];
-  if (state.outlook && *state.outlook != Outlook::kLater) {
-    element.wait = state.shared_wait[0];
-    return;
-  }
-  if (!state.outlook) {
-    Judgement judgement = pass.forecaster.judge(shape);
-    state.outlook = judgement.outlook;
-    if (judgement.outlook != Outlook::kLater) return note_outlook(pass, candidate, judgement);
-  }
   bool behind_others = shape.candidates.intersects(pass.blocked_nodes);
   bool conflicts = shape.candidates.intersects(pass.promised_nodes);
   bool may_promise =
-      !element.promise && pass.forecaster.looked() < kMostForecastWork &&
+      !pass.elements[candidate.element].promise && pass.forecaster.looked() < kMostForecastWork &&
       pass.profile.reserve.promises(conflicts, pass.promised, pass.input.reserve_depth);
   std::optional<Forecast> forecast;
   if (may_promise) {
@@ -67,11 +54,31 @@ void reserve(Pass& pass, const Candidate& candidate) {
   } else {
     note_blocked(pass, candidate, behind_others);
   }
-  if (state.blocked++ == 0) {
-    pass.blocked_shapes.push_back(candidate.shape);
-    pass.blocked_nodes |= shape.candidates;
+  pass.blocked_nodes |= shape.candidates;
+  pass.somebody_waits = true;
+}
+
+}  // namespace
+
+void reserve(Pass& pass, const Candidate& candidate) {
+  const Shape& shape = pass.shapes[candidate.shape];
+  ShapeState& state = pass.shape_states[candidate.shape];
+  if (!state.outlook) {
+    Judgement judgement = pass.forecaster.judge(shape);
+    state.outlook = judgement.outlook;
+    if (judgement.outlook != Outlook::kLater) judge_shape(pass, candidate, judgement);
   }
-  if (state.first_blocked.size() < kBlockedListed) state.first_blocked.push_back(element.ref);
+  if (*state.outlook != Outlook::kLater)
+    note_outlook(pass, candidate);
+  else
+    wait_for_room(pass, candidate);
+  if (state.blocked++ == 0) pass.blocked_shapes.push_back(candidate.shape);
+  if (state.first_blocked.size() < kBlockedListed) {
+    ElementRef ahead = pass.elements[candidate.element].ref;
+    // An array stands with all its elements: the next one takes the place of each.
+    if (!ahead.gang) ahead.array_index.reset();
+    state.first_blocked.push_back(ahead);
+  }
 }
 
 }  // namespace tutti::scheduler

@@ -25,16 +25,18 @@ void RoomNow::visit(const NodeSet& nodes, FreeMap::Least least, const Visit& vis
 }
 
 void RoomThen::visit(const NodeSet& nodes, FreeMap::Least least, const Visit& visit) const {
-  std::vector<std::tuple<std::uint32_t, std::int32_t, NodeIndex>> order;
+  // The order of FreeMap.
+  std::vector<std::tuple<std::uint32_t, std::int32_t, bool, std::int32_t, NodeIndex>> order;
   nodes.for_each([&](NodeIndex node) {
     ++looked_;
-    std::int32_t gpus = free_[node].gpu_count();
-    if (gpus < least.gpus || free_[node].cores < least.cores) return;
-    order.emplace_back(cluster_.of(node).weight, gpus, node);
+    const Capacity& free = free_[node];
+    std::int32_t gpus = free.gpu_count();
+    if (gpus < least.gpus || free.cores < least.cores) return;
+    order.emplace_back(cluster_.of(node).weight, gpus, free.vacancy == 0, free.cores, node);
   });
   std::sort(order.begin(), order.end());
-  for (const auto& [weight, gpus, node] : order)
-    if (!visit(node)) return;
+  for (const auto& each : order)
+    if (!visit(std::get<4>(each))) return;
 }
 
 }  // namespace tutti::scheduler

@@ -49,7 +49,7 @@ class RoomNow : public Room {
   bool keeps_promises_;
 };
 
-// A map given node by node, in order of weight, fewest free GPUs, index.
+// A map given node by node.
 class RoomThen : public Room {
  public:
   explicit RoomThen(const ClusterIndex& cluster) : Room(cluster), free_(cluster.size()) {}

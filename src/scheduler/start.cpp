@@ -42,16 +42,51 @@ bool advance(Pass& pass, Element& element) {
   return true;
 }
 
-// The job starts in another of its partitions.
-void withdraw_promise(Pass& pass, Element& element) {
-  std::vector<Promise>& promises = pass.plan.promises;
-  auto it = std::find_if(promises.begin(), promises.end(),
-                         [&](const Promise& made) { return made.element == element.ref; });
-  if (it == promises.end()) return;
-  for (NodeIndex node : it->nodes) pass.timeline.remove_promise(node, *element.promise);
-  promises.erase(it);
-  element.promise.reset();
+std::vector<Promise>::iterator promise_of(Pass& pass, const Element& element) {
+  return std::find_if(
+      pass.plan.promises.begin(), pass.plan.promises.end(),
+      [&](const Promise& made) { return made.element == pass.owners[*element.promise]; });
 }
+
+// While an element is tried in another partition than the one it has a promise in, its own promise
+// does not stand in its way.
+class OwnPromise {
+ public:
+  OwnPromise(Pass& pass, Element& element) : pass_(pass), element_(element) {
+    if (!element.promise) return;
+    for (NodeIndex node : promise_of(pass, element)->nodes) {
+      for (const Timeline::Promised& part : pass.timeline.promises(node))
+        if (part.owner == *element.promise) parts_.emplace_back(node, part);
+      pass.timeline.remove_promise(node, *element.promise);
+    }
+  }
+  // Nothing started, or the next element of the array inherits the promise.
+  void keep() {
+    for (const auto& [node, part] : parts_) pass_.timeline.add_promise(node, part);
+    parts_.clear();
+    if (!element_.promise) return;
+    promise_of(pass_, element_)->element = element_.ref;
+    pass_.owners[*element_.promise] = element_.ref;
+  }
+  // It started elsewhere.
+  void drop() {
+    if (!element_.promise) return;
+    pass_.plan.promises.erase(promise_of(pass_, element_));
+    element_.promise.reset();
+    parts_.clear();
+  }
+  bool touches(const Placement& placement) const {
+    return std::any_of(parts_.begin(), parts_.end(), [&](const auto& part) {
+      return std::any_of(placement.begin(), placement.end(),
+                         [&](const Share& share) { return share.node == part.first; });
+    });
+  }
+
+ private:
+  Pass& pass_;
+  Element& element_;
+  std::vector<std::pair<NodeIndex, Timeline::Promised>> parts_;
+};
 
 void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
                 const Placement& placement) {
@@ -62,7 +97,7 @@ void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
   start.element = element.ref;
   start.partition = pass.cluster.spec().partitions[candidate.partition].name;
   start.limit = candidate.limit;
-  start.backfilled = !pass.blocked_shapes.empty();
+  start.backfilled = pass.somebody_waits;
   start.slots.reserve(placement.size());
   Instant end = pass.end_of(candidate.limit);
   for (const Share& share : placement) {
@@ -72,10 +107,9 @@ void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
     slot.exclusive = shape.roles[share.role].exclusive;
     start.slots.push_back(std::move(slot));
     pass.timeline.add_release(share.node, {end, owner, share.take});
+    if (end >= Instant::never()) pass.forecaster.note_endless(share.node);
   }
   pass.plan.starts.push_back(std::move(start));
-  element.wait.reset();
-  if (element.promise) withdraw_promise(pass, element);
   ++pass.plan.stats.placed;
 }
 
@@ -102,14 +136,25 @@ bool start(Pass& pass, const Candidate& candidate) {
   while (candidate.limit < state.fails_from) {
     RoomNow room(pass.free, pass.timeline, pass.input.now, pass.end_of(candidate.limit));
     ++pass.plan.stats.considered;
+    OwnPromise promise(pass, element);
     auto placement = place_gang(room, shape, pass.free.usable());
     pass.plan.stats.work_units += room.looked() + 1;
     if (!placement) {
       note_failure(pass, candidate, shape);
+      promise.keep();
       return false;
     }
     book_start(pass, candidate, shape, *placement);
-    if (!advance(pass, element)) return true;
+    std::shared_ptr<const Wait> planned = std::move(element.wait);
+    element.wait.reset();
+    bool more = advance(pass, element);
+    if (more && element.promise && !promise.touches(*placement)) {
+      promise.keep();
+      element.wait = std::move(planned);
+    } else {
+      promise.drop();
+    }
+    if (!more) return true;
     if (pass.plan.stats.work_units > pass.input.budget) return true;
   }
   return false;

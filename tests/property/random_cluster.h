@@ -1,0 +1,50 @@
+// Small random clusters with work running and waiting, for properties of the scheduler. All
+// randomness comes from the seed; a failing test prints it.
+#pragma once
+
+#include <cstdint>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "model/event.h"
+#include "scheduler/plan.h"
+#include "state/apply.h"
+
+namespace tutti::property {
+
+class RandomCluster {
+ public:
+  explicit RandomCluster(std::uint32_t seed) : random_(seed) {}
+
+  std::uint32_t below(std::uint32_t bound) { return static_cast<std::uint32_t>(random_() % bound); }
+  bool chance(std::uint32_t percent) { return below(100) < percent; }
+
+  // Nodes and partitions; some nodes drained.
+  void make_nodes(std::uint32_t most_nodes);
+  // A request that a cluster of this size may or may not hold.
+  RoleAsk make_ask();
+  WorkloadId submit(Workload workload);
+  Workload make_workload();
+  // Plans and carries out the starts.
+  scheduler::Plan pass();
+  void carry_out(const scheduler::Plan& plan);
+  void end_gang(GangId gang);
+  void apply(EventBody body);
+
+  scheduler::PassInput input() const { return {state, agenda, now, profile}; }
+
+  ClusterState state;
+  Agenda agenda;
+  Instant now = Instant::from_ms(1'000'000);
+  std::string profile = "tutti";
+  std::vector<Event> events;  // all that were applied
+
+ private:
+  std::mt19937 random_;
+};
+
+// The plan as text, every byte that matters.
+std::string render(const scheduler::Plan& plan);
+
+}  // namespace tutti::property
