@@ -13,7 +13,11 @@ bool Forecaster::fits_at(const Shape& shape, Instant at) {
     ++looked_;
     if (free_.usable().contains(node)) room_.set(node, timeline_.at_without_promises(node, at));
   });
-  return place_gang(room_, shape, free_.usable()).has_value();
+  // Several roles are not searched completely, so the order must be that of the real thing.
+  if (shape.roles.size() == 1) room_.set_order(RoomThen::Order::kByIndex);
+  bool fits = place_gang(room_, shape, free_.usable()).has_value();
+  room_.set_order(RoomThen::Order::kPreferred);
+  return fits;
 }
 
 std::optional<Placement> Forecaster::place_throughout(const Shape& shape, Instant from,

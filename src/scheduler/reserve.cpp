@@ -6,7 +6,7 @@ namespace {
 
 // Nodes looked at for promises in one pass; what is beyond keeps its place in the queue but gets no
 // planned start.
-constexpr std::uint64_t kMostForecastWork = 2'000'000;
+constexpr std::uint64_t kMostForecastWork = 1'000'000;
 constexpr std::size_t kBlockedListed = 16;
 
 void promise(Pass& pass, const Candidate& candidate, const Forecast& forecast) {

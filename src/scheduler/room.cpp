@@ -25,6 +25,14 @@ void RoomNow::visit(const NodeSet& nodes, FreeMap::Least least, const Visit& vis
 }
 
 void RoomThen::visit(const NodeSet& nodes, FreeMap::Least least, const Visit& visit) const {
+  if (order_ == Order::kByIndex) {
+    bool more = true;
+    nodes.for_each([&](NodeIndex node) {
+      if (!more || free_[node].gpu_count() < least.gpus || free_[node].cores < least.cores) return;
+      more = visit(node);
+    });
+    return;
+  }
   // The order of FreeMap.
   std::vector<std::tuple<std::uint32_t, std::int32_t, bool, std::int32_t, NodeIndex>> order;
   nodes.for_each([&](NodeIndex node) {

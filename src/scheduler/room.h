@@ -54,6 +54,9 @@ class RoomThen : public Room {
  public:
   explicit RoomThen(const ClusterIndex& cluster) : Room(cluster), free_(cluster.size()) {}
   void set(NodeIndex node, const Capacity& free) { free_[node] = free; }
+  // Whether a placement exists does not depend on the order, and sorting is most of the cost.
+  enum class Order { kPreferred, kByIndex };
+  void set_order(Order order) { order_ = order; }
   Capacity at(NodeIndex node) const override { return free_[node]; }
   void visit(const NodeSet& nodes, FreeMap::Least least, const Visit& visit) const override;
   void take(NodeIndex node, const Capacity& amount) override { free_[node] -= amount; }
@@ -61,6 +64,7 @@ class RoomThen : public Room {
 
  private:
   std::vector<Capacity> free_;
+  Order order_ = Order::kPreferred;
 };
 
 }  // namespace tutti::scheduler

@@ -1,0 +1,133 @@
+// What a pass costs: the rows of the scheduler's cost table that apply so far, and how they grow.
+//   full pass: N nodes x 8 GPUs nearly full, Q pending gangs of 1,000 shapes, from scratch
+//   burst:     J single-slot starts decided in one pass on N empty nodes
+//   large gang: 1,024 nodes at once in free room
+#include <benchmark/benchmark.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+
+#include "scheduler/plan.h"
+#include "state/apply.h"
+
+namespace {
+
+using namespace tutti;
+
+struct World {
+  ClusterState state;
+  Agenda agenda;
+  Instant now = Instant::from_ms(1'000'000);
+
+  void apply(EventBody body) {
+    auto status = state::apply(state, agenda, {now, std::move(body)});
+    if (status) return;
+    fmt::print(stderr, "{}\n", status.error().message);
+    std::abort();
+  }
+  explicit World(std::uint32_t nodes) {
+    ClusterSpec spec;
+    PartitionSpec partition{.name = "batch", .is_default = true};
+    for (std::uint32_t i = 0; i < nodes; ++i) {
+      NodeSpec node;
+      node.name = fmt::format("big{:05}", i);
+      node.kind = NodeKind::kPlanned;
+      node.cpus = 128;
+      node.threads_per_core = 2;
+      node.memory_mib = 1'000'000;
+      node.devices.assign(8, DeviceSpec{"gpu", i % 2 == 0 ? "h100" : "a100", ""});
+      partition.nodes.push_back(node.name);
+      spec.nodes.push_back(std::move(node));
+    }
+    spec.partitions.push_back(std::move(partition));
+    apply(ClusterConfigured{std::move(spec)});
+  }
+  void submit(RoleAsk ask, Duration limit) {
+    Workload workload;
+    workload.id = WorkloadId(state.next_id);
+    workload.submitted = now;
+    workload.roles = {std::move(ask)};
+    workload.time_limit = limit;
+    apply(WorkloadSubmitted{std::move(workload)});
+  }
+  void fill() {
+    for (const auto& start : scheduler::plan({state, agenda, now}).starts)
+      apply(GangAllocated{GangId(start.element.workload.value()), start.element.workload,
+                          std::nullopt, Epoch(state.next_epoch), start.partition, start.slots,
+                          now + start.limit});
+  }
+};
+
+// One of 1,000 different requests.
+RoleAsk shape(std::uint32_t number) {
+  RoleAsk ask;
+  ask.gpus_per_node = 1 + number % 8;
+  ask.nodes_min = ask.nodes_max = 1 + number / 8 % 5;
+  ask.tasks = ask.nodes_min;
+  ask.cpus_per_task = 1 + number / 40 % 25;
+  if (number % 3 == 0) ask.gpu_type = number % 2 == 0 ? "h100" : "a100";
+  return ask;
+}
+
+void full_pass(benchmark::State& bench) {
+  auto nodes = static_cast<std::uint32_t>(bench.range(0));
+  auto queue = static_cast<std::uint32_t>(bench.range(1));
+  World world(nodes);
+  for (std::uint32_t i = 0; i < 2 * nodes; ++i)
+    world.submit({.gpus_per_node = 4}, Duration::minutes(60 + i % 500));
+  world.fill();
+  for (std::uint32_t i = 0; i < queue; ++i)
+    world.submit(shape(i % 1000), Duration::minutes(30 + i % 7 * 60));
+  scheduler::PassStats stats;
+  for (auto _ : bench) stats = scheduler::plan({world.state, world.agenda, world.now}).stats;
+  bench.counters["shapes"] = static_cast<double>(stats.shapes);
+  bench.counters["started"] = static_cast<double>(stats.placed);
+  bench.counters["work"] = static_cast<double>(stats.work_units);
+}
+BENCHMARK(full_pass)
+    ->ArgNames({"nodes", "queue"})
+    ->Args({100, 10'000})
+    ->Args({1'000, 10'000})
+    ->Args({10'000, 10'000})
+    ->Args({10'000, 1'000})
+    ->Args({10'000, 100'000})
+    ->Unit(benchmark::kMillisecond);
+
+void burst(benchmark::State& bench) {
+  World world(static_cast<std::uint32_t>(bench.range(0)));
+  auto jobs = static_cast<std::uint32_t>(bench.range(1));
+  for (std::uint32_t i = 0; i < jobs; ++i) {
+    RoleAsk ask;
+    ask.cpus_per_task = 1 + i % static_cast<std::uint32_t>(bench.range(2));
+    world.submit(ask, Duration::minutes(60));
+  }
+  std::size_t started = 0;
+  for (auto _ : bench)
+    started = scheduler::plan({world.state, world.agenda, world.now}).starts.size();
+  bench.counters["started"] = static_cast<double>(started);
+  bench.counters["starts/s"] = benchmark::Counter(static_cast<double>(started),
+                                                  benchmark::Counter::kIsIterationInvariantRate);
+}
+BENCHMARK(burst)
+    ->ArgNames({"nodes", "jobs", "shapes"})
+    ->Args({1'000, 5'000, 1})
+    ->Args({1'000, 5'000, 16})
+    ->Args({10'000, 100'000, 16})
+    ->Unit(benchmark::kMillisecond);
+
+void large_gang(benchmark::State& bench) {
+  World world(static_cast<std::uint32_t>(bench.range(0)));
+  world.submit({.nodes_min = 1024,
+                .nodes_max = 1024,
+                .tasks = 8192,
+                .tasks_per_node = 8,
+                .gpus_per_node = 8},
+               Duration::minutes(60));
+  for (auto _ : bench)
+    benchmark::DoNotOptimize(scheduler::plan({world.state, world.agenda, world.now}));
+}
+BENCHMARK(large_gang)->ArgName("nodes")->Arg(2'048)->Arg(10'000)->Unit(benchmark::kMillisecond);
+
+}  // namespace
+
+BENCHMARK_MAIN();
