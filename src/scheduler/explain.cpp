@@ -123,26 +123,45 @@ std::string node_trouble(const NodeState* node) {
   return "drained" + why;
 }
 
-FreeTotals free_totals(const Pass& pass, const Shape& shape) {
-  FreeTotals out;
-  shape.candidates.for_each([&](NodeIndex node) {
+// What is free on a set of nodes. Most shapes share their set with others.
+struct SetTotals {
+  const NodeSet* nodes = nullptr;
+  std::vector<std::int64_t> gpus;  // by type
+  std::int64_t cpus = 0, idle_nodes = 0;
+};
+
+SetTotals add_up(const Pass& pass, const NodeSet& nodes) {
+  SetTotals out{&nodes, std::vector<std::int64_t>(pass.cluster.gpu_types().size())};
+  nodes.for_each([&](NodeIndex node) {
     if (!pass.free.usable().contains(node)) return;
     const Capacity& free = pass.free.at(node);
     const NodeClass& kind = pass.cluster.of(node);
-    std::int32_t gpus = 0;
-    for (const RoleNeed& need : shape.roles)
-      if (need.asks_gpus()) gpus = std::max(gpus, free_gpus(need, kind, free));
-    out.gpus += gpus;
+    for (std::size_t i = 0; i < kind.types.size(); ++i) out.gpus[kind.types[i]] += free.gpus[i];
     out.cpus += std::int64_t{free.cores} * kind.threads;
     out.idle_nodes += free.vacancy == 0;
   });
   return out;
 }
 
+FreeTotals free_totals(const Pass& pass, const Shape& shape, std::vector<SetTotals>& known) {
+  auto set = std::find_if(known.begin(), known.end(), [&](const SetTotals& totals) {
+    return *totals.nodes == shape.candidates;
+  });
+  if (set == known.end()) set = known.insert(known.end(), add_up(pass, shape.candidates));
+  FreeTotals out{0, set->cpus, set->idle_nodes};
+  for (const RoleNeed& need : shape.roles) {
+    if (!need.asks_gpus()) continue;
+    std::int64_t all = 0;
+    for (std::int64_t count : set->gpus) all += count;
+    out.gpus = std::max(out.gpus, need.any_gpu ? all : set->gpus[need.gpu_type]);
+  }
+  return out;
+}
+
 // The sentence of what waits for room, once the pass is over and it is known what stayed free.
-std::string room_text(const Pass& pass, const Shape& shape) {
+std::string room_text(const Pass& pass, const Shape& shape, std::vector<SetTotals>& known) {
   return fmt::format("needs {}; {}", need_text(pass.cluster, shape),
-                     free_text(shape, free_totals(pass, shape)));
+                     free_text(shape, free_totals(pass, shape, known)));
 }
 
 bool room_is_still_free(Pass& pass, const Unfinished& unfinished) {
@@ -290,10 +309,11 @@ void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
 }
 
 void explain(Pass& pass) {
+  std::vector<SetTotals> known;
   for (std::uint32_t id : pass.blocked_shapes) {
     ShapeState& state = pass.shape_states[id];
     if (*state.outlook != Outlook::kLater) continue;
-    std::string text = room_text(pass, pass.shapes[id]);
+    std::string text = room_text(pass, pass.shapes[id], known);
     for (auto& wait : state.shared_wait)
       if (wait && wait->text.empty()) wait->text = text;
     state.text = std::move(text);

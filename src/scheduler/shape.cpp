@@ -187,6 +187,9 @@ Shape resolve_shape(const ClusterIndex& cluster, std::size_t partition,
   shape.roles.resize(roles.size());
   for (std::size_t i = 0; i < roles.size(); ++i) {
     RoleNeed& need = shape.roles[i];
+    const PartitionSpec& in = cluster.spec().partitions[partition];
+    if (std::max(roles[i].nodes_min, 1u) > in.max_nodes || roles[i].nodes_max < in.min_nodes)
+      shape.outside_node_limits = true;
     if (auto problem = resolve_role(cluster, partition, roles[i], avoid, need)) {
       if (!shape.never) shape.never = std::move(problem);
       continue;

@@ -20,6 +20,7 @@ struct Shape {
   NodeSet candidates;           // of all roles together
   // What the request is worth as a whole, for priorities and texts.
   std::uint32_t nodes = 0, tasks = 0, cpus = 0, gpus = 0;
+  bool outside_node_limits = false;  // of the partition: MinNodes, MaxNodes
   // Set when the request names what the cluster does not have, or needs more than any node set of
   // the partition has: a refusal word of model/reasons.h and a sentence.
   std::optional<Error> never;
