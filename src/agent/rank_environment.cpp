@@ -28,8 +28,8 @@ void add_job(Variables& out, const JobFacts& job, const std::string& node) {
   out.emplace_back("SLURM_JOB_USER", job.user);
   out.emplace_back("SLURM_JOB_UID", fmt::to_string(job.uid));
   out.emplace_back("SLURM_JOB_GID", fmt::to_string(job.gid));
-  out.emplace_back("SLURM_JOB_ACCOUNT", job.account);
-  out.emplace_back("SLURM_JOB_QOS", job.qos);
+  if (!job.account.empty()) out.emplace_back("SLURM_JOB_ACCOUNT", job.account);
+  if (!job.qos.empty()) out.emplace_back("SLURM_JOB_QOS", job.qos);
   out.emplace_back("SLURM_JOB_PARTITION", job.partition);
   out.emplace_back("SLURM_JOB_NUM_NODES", fmt::to_string(job.nodes.size()));
   out.emplace_back("SLURM_JOB_NODELIST", hosts);

@@ -1,6 +1,7 @@
 // sbatch, srun, salloc: lowering is the front end's, the rest is asking and waiting.
 #include <csignal>
 #include <fmt/format.h>
+#include <netdb.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -42,7 +43,7 @@ std::string planned_text(std::string_view program, const SubmitResult& result, c
   std::uint32_t processors = 0;
   for (const RoleAsk& role : w.roles) processors += role.tasks * role.cpus_per_task;
   return fmt::format("{}: Job {} to start at {} using {} processors on nodes {} in partition {}\n", program, result.id.value(), when,
-                     processors, nodes.empty() ? "(null)" : nodes, w.partitions.empty() ? "(default)" : w.partitions.front());
+                     processors, nodes.empty() ? "(null)" : nodes, result.partition);
 }
 
 // Waits for every gang of the job; the exit code of sbatch --wait.
@@ -68,6 +69,19 @@ int wait_for_end(ApiClient& api, std::uint32_t job) {
     }
     if (!open) return code;
   }
+}
+
+// The numeric address of this machine, for SLURM_LAUNCH_NODE_IPADDR; its name if it has none.
+std::string address_of(const std::string& host) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_ADDRCONFIG;
+  addrinfo* found = nullptr;
+  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return host;
+  char text[NI_MAXHOST] = {};
+  int failed = getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
+  freeaddrinfo(found);
+  return failed ? host : text;
 }
 
 }  // namespace
@@ -113,6 +127,7 @@ int run_srun(Words words) {
   options.quit_on_interrupt = lowered->quit_on_interrupt;
   options.wait_s = lowered->wait_s;
   options.immediate_s = lowered->immediate_s;
+  for (StepRequest& step : lowered->steps) step.order.launcher_host = address_of(context.host);
   std::uint32_t job = lowered->job;
   if (lowered->allocation) {
     Workload shape = lowered->allocation->workload;

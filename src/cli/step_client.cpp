@@ -175,7 +175,7 @@ void StepClient::handle(const GangSession::Incoming& incoming) {
     if (!step || step->ended) return;
     step->ended = true;
     step->outcome = m->outcome;
-    step->output.finish(*m, m->step);
+    step->output.finish(*m, step->reply);
   }
 }
 

@@ -54,6 +54,7 @@ void StepOutput::output(const to_client::Output& chunk, std::string_view bytes) 
 void StepOutput::rank_exited(const to_client::RankExited& exited) {
   if (!exited.message.empty() && !style_.quiet)
     write_(2, fmt::format("slurmstepd-{}: error: {}\n", exited.node, exited.message));
+  any_exited_ = true;
   exit_code_ = std::max(exit_code_, code_of(exited.exit));
   if (exited.exit == ExitStatus{}) return;
   any_failed_ = true;
@@ -63,6 +64,7 @@ void StepOutput::rank_exited(const to_client::RankExited& exited) {
 
 void StepOutput::report_exits() {
   auto exits = std::exchange(exits_, {});
+  std::sort(exits.begin(), exits.end(), [](const auto& a, const auto& b) { return a.rank < b.rank; });
   while (!exits.empty()) {
     to_client::RankExited first = exits.front();
     IndexSet ranks;
@@ -78,7 +80,24 @@ void StepOutput::report_exits() {
   }
 }
 
-void StepOutput::finish(const to_client::StepEnded& ended, StepId step) {
+// No rank of the step ran because a node could not start its own: told as Slurm tells it, where each
+// rank would have found out by itself.
+bool StepOutput::report_refusal(const to_client::StepEnded& ended, const StepReply& reply) {
+  std::size_t colon = ended.reason.find(": ");
+  if (ended.outcome != Outcome::kFailed || any_exited_ || colon == std::string::npos) return false;
+  auto node = std::find(reply.nodes.begin(), reply.nodes.end(), ended.reason.substr(0, colon));
+  if (node == reply.nodes.end()) return false;
+  if (!style_.quiet)
+    write_(2, fmt::format("slurmstepd-{}: error: {}\n", *node, ended.reason.substr(colon + 2)));
+  // The "signal" of a file that could not be opened has no name that would help anybody.
+  ExitStatus exit = ended.exit.signal ? ExitStatus{1, 0} : ended.exit;
+  for (std::uint32_t rank : reply.ranks[static_cast<std::size_t>(node - reply.nodes.begin())])
+    rank_exited({ended.step, *node, rank, exit, {}});
+  report_exits();
+  return true;
+}
+
+void StepOutput::finish(const to_client::StepEnded& ended, const StepReply& reply) {
   for (auto& [key, rest] : partial_) {
     if (rest.empty()) continue;
     emit(key.first, key.second, rest);
@@ -86,9 +105,10 @@ void StepOutput::finish(const to_client::StepEnded& ended, StepId step) {
     rest.clear();
   }
   report_exits();
+  if (report_refusal(ended, reply)) return;
   exit_code_ = std::max(exit_code_, code_of(ended.exit));
   bool terminated = any_signalled_ || ended.outcome == Outcome::kCancelled || ended.outcome == Outcome::kTimeout;
-  if (terminated && !style_.quiet) write_(2, fmt::format("srun: Force Terminated StepId={}.{}\n", style_.job, step));
+  if (terminated && !style_.quiet) write_(2, fmt::format("srun: Force Terminated StepId={}.{}\n", style_.job, reply.step));
   if (!ended.reason.empty() && ended.outcome != Outcome::kCancelled && !style_.quiet)
     write_(2, fmt::format("srun: error: {}\n", ended.reason));
   if (exit_code_ == 0 && ended.outcome != Outcome::kCompleted && ended.outcome != Outcome::kNone) exit_code_ = 1;

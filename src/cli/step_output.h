@@ -9,6 +9,7 @@
 #include <utility>
 #include <vector>
 
+#include "model/api.h"
 #include "model/attach_protocol.h"
 
 namespace tutti::cli {
@@ -31,18 +32,19 @@ class StepOutput {
   // Prints what is known of failed ranks since the last call.
   void report_exits();
   // Unfinished lines, failed ranks; then the exit code as srun's.
-  void finish(const to_client::StepEnded& ended, StepId step);
+  void finish(const to_client::StepEnded& ended, const StepReply& reply);
   int exit_code() const { return exit_code_; }
   bool any_failed() const { return any_failed_; }
 
  private:
+  bool report_refusal(const to_client::StepEnded& ended, const StepReply& reply);
   void emit(int fd, std::uint32_t rank, std::string_view line);
   OutputStyle style_;
   Write write_;
   std::map<std::pair<int, std::uint32_t>, std::string> partial_;
   std::vector<to_client::RankExited> exits_;
   int exit_code_ = 0;
-  bool any_failed_ = false, any_signalled_ = false;
+  bool any_exited_ = false, any_failed_ = false, any_signalled_ = false;
 };
 
 }  // namespace tutti::cli

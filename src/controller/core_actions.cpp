@@ -178,7 +178,7 @@ Status Core::signal(const ActionRequest& request, const JobTarget& target) {
     any = true;
     StepId step = request.step.value_or(kExternStep);
     for (NodeIndex node : nodes_of(*g))
-      send(node, to_agent::Signal{{g->id, g->epoch, step}, request.signal, request.to_steps, request.to_batch, false});
+      send(node, to_agent::Signal{{g->id, g->epoch, step}, request.signal, request.to_steps, request.to_batch, request.to_steps && request.to_batch});
   }
   if (!any) return failed(ErrorCode::kConflict, reason::kNotRunning, "the job is not running: nothing to signal");
   return {};
@@ -269,6 +269,8 @@ Status Core::update(const Caller& caller, const ActionRequest& request, const Jo
     if (Status allowed = check_partitions(caller, changed); !allowed) return allowed;
   }
   if (change->roles) changed.roles = *change->roles;
+  if (change->qos && *change->qos != "normal")
+    return failed(ErrorCode::kInvalid, reason::kInvalidQos, fmt::format("qos {} does not exist", *change->qos));
   Status fits = scheduler::check_can_ever_run(*state_.spec, changed);
   if ((change->partitions || change->roles) && !fits) return fits;
   if (running && change->time_limit) {

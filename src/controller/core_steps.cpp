@@ -131,6 +131,9 @@ void Core::finish_step(const StepKey& key) {
   auto known = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == key.step; });
   if (known == g->steps.end() || known->state == StepState::kDone) return;
   Outcome outcome = run->forced;
+  // A cancelled script that still ended by itself with an error has failed, as Slurm books it.
+  if (key.step == kBatchStep && outcome == Outcome::kCancelled && run->worst.signal == 0 && run->worst.code != 0)
+    outcome = Outcome::kFailed;
   bool cut_short = g->state == GangState::kEnding && g->outcome != Outcome::kCompleted &&
                    g->outcome != Outcome::kFailed;
   if (outcome == Outcome::kNone && cut_short) outcome = g->outcome;

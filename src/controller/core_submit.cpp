@@ -13,6 +13,7 @@ namespace tutti::controller {
 namespace {
 constexpr std::size_t kMaxScriptBytes = 4 << 20;
 constexpr std::size_t kMaxEnvironmentBytes = 8 << 20;
+constexpr std::string_view kDefaultQos = "normal";
 
 tl::unexpected<Error> refused(std::string_view reason, std::string message) {
   return fail(ErrorCode::kInvalid, std::move(message), std::string(reason));
@@ -24,6 +25,25 @@ const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& 
   for (const PartitionSpec& p : spec.partitions)
     if (name.empty() ? p.is_default : p.name == name) return &p;
   return nullptr;
+}
+
+// Accounts, qualities of service, reservations and licences. None of them is configured here: any
+// account is taken and kept for accounting; of the others only the default has a meaning, and what
+// has none is refused rather than ignored.
+Status check_names(const ClusterSpec& spec, const Workload& w) {
+  if (!w.qos.empty() && w.qos != kDefaultQos)
+    return refused(reason::kInvalidQos, fmt::format("qos {} does not exist: there is only {}", w.qos, kDefaultQos));
+  if (!w.extras.reservation.empty())
+    return refused(reason::kInvalidReservation, fmt::format("reservation {} does not exist", w.extras.reservation));
+  if (!w.extras.licenses.empty())
+    return refused(reason::kInvalidLicense, fmt::format("licenses {}: none are configured", w.extras.licenses));
+  for (const std::string& name : w.partitions) {
+    const PartitionSpec& p = *find_partition(spec, name);
+    auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), w.account) != list.end(); };
+    if ((!p.allow_accounts.empty() && !has(p.allow_accounts)) || has(p.deny_accounts))
+      return refused(reason::kInvalidAccount, fmt::format("partition {} does not take account \"{}\"", name, w.account));
+  }
+  return {};
 }
 }  // namespace
 
@@ -63,6 +83,7 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
     w.partitions.push_back(p->name);
   }
   if (Status allowed = check_partitions(caller, w); !allowed) return allowed;
+  if (Status known = check_names(spec, w); !known) return known;
   if (w.is_array()) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);
@@ -78,6 +99,9 @@ Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
   Workload& w = submission.workload;
   w.id = WorkloadId(state_.next_id);
   w.submitted = now_;
+  if (w.qos.empty()) w.qos = kDefaultQos;
+  for (Dependency& d : w.extras.dependencies)
+    if (const WorkloadEntry* other = state_.workloads.find(d.job)) d.of_array = !d.array_index && other->workload.is_array();
   if (w.user.empty()) w.user = users_.user_name(w.uid);
   if (w.user.empty()) w.user = std::to_string(w.uid);
   if (w.group.empty()) w.group = users_.group_name(w.gid);
@@ -110,6 +134,7 @@ SubmitResult Core::try_out(const Caller& caller, Submission& submission) {
     result.error = ApiError{checked.error().code, checked.error().reason, checked.error().message};
     return result;
   }
+  result.partition = submission.workload.partitions.front();
   // Plan with it on a copy; nothing of this turn's state is touched.
   ClusterState copy = state_;
   Agenda agenda = agenda_;
@@ -125,6 +150,7 @@ SubmitResult Core::try_out(const Caller& caller, Submission& submission) {
   for (const scheduler::Start& start : plan.starts) {
     if (start.element.workload != result.id) continue;
     result.planned_start = now_;
+    result.partition = start.partition;
     for (const Slot& slot : start.slots) result.planned_nodes.push_back(copy.spec->nodes[slot.node].name);
   }
   for (const scheduler::Promise& promise : plan.promises) {

@@ -18,9 +18,8 @@ void Core::schedule_limit(const Gang& g) {
 Instant Core::warning_time(const Gang& g) const {
   const WarningSignal& warning = entry_of(g)->workload.extras.warning_signal;
   if (warning.signal == 0 || g.warned || !g.limit_end.is_set()) return Instant::never();
-  // A lead that covers the whole run would fire at the start: it is capped at half the limit.
-  Duration whole = g.limit_end - g.started;
-  Duration lead = std::min(Duration::seconds(warning.seconds_before), Duration::milliseconds(whole.ms() / 2));
+  // A lead that covers the whole run fires at the start, as in Slurm.
+  Duration lead = std::min(Duration::seconds(warning.seconds_before), g.limit_end - g.started);
   return g.limit_end + (Duration() - lead);
 }
 

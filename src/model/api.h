@@ -84,12 +84,14 @@ struct SubmitResult {
   std::optional<ApiError> error;
   Instant planned_start;  // test_only
   std::vector<std::string> planned_nodes;
+  std::string partition;  // where it was planned, or the first one of those asked
 };
 void describe(auto& a, SubmitResult& x) {
   a("id", x.id);
   a("error", x.error);
   a("planned_start_ms", x.planned_start);
   a("planned_nodes", x.planned_nodes);
+  a("partition", x.partition);
 }
 struct SubmitReply {
   std::vector<SubmitResult> results;  // one per submission, in order

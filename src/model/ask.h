@@ -88,6 +88,7 @@ struct Dependency {
   std::uint32_t job = 0;                     // as the user wrote it: a workload or gang number
   std::optional<std::uint32_t> array_index;  // 12_3
   std::uint32_t delay_minutes = 0;           // after:12+5
+  bool of_array = false;                     // the job was an array; set by the controller
 };
 template <class A>
 void describe(A& a, Dependency& x) {
@@ -95,6 +96,7 @@ void describe(A& a, Dependency& x) {
   a("job", x.job);
   a("array_index", x.array_index);
   a("delay_minutes", x.delay_minutes);
+  a("of_array", x.of_array);
 }
 
 }  // namespace tutti

@@ -143,6 +143,7 @@ struct ClusterSpec {
   Duration node_grace = Duration::seconds(60);  // unknown before it counts as lost
   std::uint32_t max_array_index = 1'000'000;
   std::uint32_t max_jobs = 1'000'000;
+  std::uint32_t first_job_id = 1;  // numbers below it are never given out
   std::uint64_t default_memory_mib_per_cpu = 0, default_memory_mib_per_node = 0;
   bool gpus_in_accounting = true;
   std::map<std::string, std::string> as_given;  // settings kept only to show them again
@@ -159,6 +160,7 @@ void describe(A& a, ClusterSpec& x) {
   a("node_grace_ms", x.node_grace);
   a("max_array_index", x.max_array_index);
   a("max_jobs", x.max_jobs);
+  a("first_job_id", x.first_job_id);
   a("default_memory_mib_per_cpu", x.default_memory_mib_per_cpu);
   a("default_memory_mib_per_node", x.default_memory_mib_per_node);
   a("gpus_in_accounting", x.gpus_in_accounting);

@@ -74,6 +74,7 @@ Status Fold::operator()(const ClusterConfigured& e) {
   }
   state.nodes = std::move(nodes);
   state.spec = std::make_shared<const ClusterSpec>(e.spec);
+  state.next_id = std::max(state.next_id, e.spec.first_job_id);
   return {};
 }
 

@@ -189,10 +189,13 @@ Status Fold::operator()(const StepEnded& e) {
   step->usage = e.usage;
   step->reason = e.reason;
   for (StepSlot& slot : step->slots) slot.done = true;
-  if (e.step == kBatchStep)
-    gang.exit = e.exit;
-  else if (worse(e.exit, gang.derived_exit))
+  // A job that was cancelled or timed out has no exit code; what its script still returned is the
+  // batch step's.
+  if (e.step == kBatchStep) {
+    if (gang.state == GangState::kRunning) gang.exit = e.exit;
+  } else if (worse(e.exit, gang.derived_exit)) {
     gang.derived_exit = e.exit;
+  }
   put(std::move(gang));
   return {};
 }

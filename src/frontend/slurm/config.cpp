@@ -49,6 +49,8 @@ void read_global(ConfigReading& reading, std::string_view key, const ConfigWord&
     if (auto value = reading.number(word)) spec.max_array_index = *value > 0 ? *value - 1 : 0;
   } else if (key == "MaxJobCount") {
     if (auto value = reading.number(word)) spec.max_jobs = *value;
+  } else if (key == "FirstJobId") {
+    if (auto value = reading.number(word)) spec.first_job_id = *value;
   } else if (key == "DefMemPerCPU") {
     if (auto value = reading.megabytes(word)) spec.default_memory_mib_per_cpu = *value;
   } else if (key == "DefMemPerNode") {

@@ -25,6 +25,7 @@ constexpr auto kGlobal = std::to_array<KnownKey>({
     {"PriorityDecayHalfLife"},
     {"AccountingStorageTRES"},
     {"GresTypes"},
+    {"FirstJobId"},
     {"SlurmdTimeout"},
     {"BatchStartTimeout"},
     // Kept to be shown again.
@@ -81,7 +82,6 @@ constexpr auto kGlobal = std::to_array<KnownKey>({
     {"FairShareDampeningFactor", kQuiet},
     {"FastSchedule", kQuiet},
     {"FederationParameters", kUnsupported},
-    {"FirstJobId", kUnsupported},
     {"GetEnvTimeout", kQuiet},
     {"GpuFreqDef", kQuiet},
     {"GroupUpdateForce", kQuiet},

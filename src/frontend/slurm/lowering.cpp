@@ -204,6 +204,7 @@ Parsed<Workload> lower_workload(Lowering& lowering, const std::vector<JobOptions
   if (o.hold || (o.priority && *o.priority == 0)) workload.hold = Hold::kUser;
   workload.requeue = o.requeue.value_or(true);
   workload.immediate = o.immediate_s.has_value();
+  workload.cpus_per_task_given = o.cpus_per_task.has_value();
   workload.kill_on_bad_exit = o.kill_on_bad_exit.value_or(0) != 0;
   if (auto done = lower_array(lowering, o, workload); !done) return tl::unexpected(done.error());
   auto extras = lower_extras(lowering, components);

@@ -304,7 +304,7 @@ std::string dependency_text(const JobRow& row, const std::vector<std::uint32_t>&
       fmt::format_to(std::back_inserter(out), ":{}", d.job);
       if (d.array_index)
         fmt::format_to(std::back_inserter(out), "_{}", *d.array_index);
-      else if (std::binary_search(arrays.begin(), arrays.end(), d.job))
+      else if (d.of_array || std::binary_search(arrays.begin(), arrays.end(), d.job))
         out += "_*";
       if (d.delay_minutes != 0) fmt::format_to(std::back_inserter(out), "+{}", d.delay_minutes);
     }
