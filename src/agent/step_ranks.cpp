@@ -32,10 +32,13 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-void reset_oom_score() {
+// A job out of memory loses a rank, not the supervisor that reports it. Where the supervisor could
+// not protect itself (that needs CAP_SYS_RESOURCE) its ranks are made the better victims: half the
+// memory limit is more than a supervisor ever has.
+void set_oom_score(std::string_view score) {
   Descriptor file(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
   if (file) [[maybe_unused]]
-    const ssize_t n = ::write(file.get(), "0", 1);
+    const ssize_t n = ::write(file.get(), score.data(), score.size());
 }
 
 std::vector<char*> pointers(std::vector<std::string>& strings) {
@@ -56,7 +59,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   ::dup2(streams.in, 0);
   ::dup2(streams.out, 1);
   ::dup2(streams.err, 2);
-  if (start.reset_oom_score) reset_oom_score();
+  set_oom_score(start.reset_oom_score ? "0" : "500");
   for (const auto& limit : start.plan->limits) {
     ::setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &limit.limit);
   }

@@ -27,11 +27,11 @@ std::string hosts_text(const std::vector<std::string>& names) {
   std::string text = "127.0.0.1 localhost\n::1 localhost ip6-localhost ip6-loopback\n" +
                      fmt::format("{} {}\n", kSwitchAddress, kSwitchHostName);
   for (std::uint32_t i = 0; i < names.size(); ++i) {
-    text += fmt::format("{} {}\n", node_address(i), names[i]);
+    if (!names[i].empty()) text += fmt::format("{} {}\n", node_address(i), names[i]);
   }
   // After all of IPv4, because a reader that takes the first line only should take that.
   for (std::uint32_t i = 0; i < names.size(); ++i) {
-    text += fmt::format("{} {}\n", node_address6(i), names[i]);
+    if (!names[i].empty()) text += fmt::format("{} {}\n", node_address6(i), names[i]);
   }
   return text;
 }

@@ -29,7 +29,8 @@ inline constexpr std::uint32_t kMaxVirtualNodes = 16384;
 // Of the node with this index (0...): "10.77.1.1", "fd54:7574:7469::2".
 std::string node_address(std::uint32_t index);
 std::string node_address6(std::uint32_t index);
-// The text of /etc/hosts for a cluster whose nodes have these names, in the order of their index.
+// The text of /etc/hosts for a cluster whose nodes have these names, in the order of their index
+// ("" = no node has it).
 std::string hosts_text(const std::vector<std::string>& names);
 
 // A device file in a node's /dev.

@@ -7,7 +7,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
 #include <optional>
 
@@ -22,7 +24,14 @@
 namespace tutti::cli {
 namespace {
 
-constexpr std::uint32_t kDefaultPidsMax = 32768;
+// Processes and threads of one gang: what a big job needs, and never so many that a job that forks
+// for ever leaves none to the machine.
+std::uint32_t default_pids_max() {
+  constexpr std::uint32_t kMax = 32768;
+  auto text = agent::read_small_file("/proc/sys/kernel/pid_max");
+  const std::uint64_t all = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
+  return all == 0 ? kMax : static_cast<std::uint32_t>(std::min<std::uint64_t>(kMax, all / 4));
+}
 
 // Lines with a time stamp (UTC) in a file that is put aside at 10 MiB.
 class LogFile {
@@ -198,7 +207,7 @@ Status run_agent(const AgentSetup& setup) {
   const auto layout = cgroup_layout(options.directory, log);
   auto cgroups = agent::open_cgroups(layout, setup.cluster_id, setup.node);
   options.version = setup.version;
-  options.pids_max = setup.pids_max != 0 ? setup.pids_max : kDefaultPidsMax;
+  options.pids_max = setup.pids_max != 0 ? setup.pids_max : default_pids_max();
   options.bind_cpus = !setup.is_virtual && cgroups->features().cpuset;
   options.log = [&log](const std::string& line) { log.write(line); };
   set_devices(options, setup);

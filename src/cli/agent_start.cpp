@@ -46,6 +46,7 @@ int run_agent_command(const std::string& dir, const std::string& name) {
     setup.controller = {"", std::string(agent::kSwitchAddress), kAgentPort};
   }
   Status done = run_agent(setup);
+  (void)clear_pid(dir, "agent." + name, getpid());
   return done ? 0 : complain(done.error());
 }
 

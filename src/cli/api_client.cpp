@@ -14,7 +14,12 @@ namespace tutti::cli {
 
 ApiClient::ApiClient() : ApiClient(client_state_dir()) {
   if (const char* url = std::getenv("TUTTI_URL"); url && *url) {
-    if (auto endpoint = wire::Endpoint::parse(url)) endpoint_ = *endpoint;
+    auto endpoint = wire::Endpoint::parse(url);
+    if (endpoint) {
+      endpoint_ = *endpoint;
+    } else {
+      misdirected_ = Error{ErrorCode::kInvalid, "", "TUTTI_URL: " + endpoint.error().message, {}};
+    }
     if (const char* token = std::getenv("TUTTI_TOKEN")) token_ = token;
   }
 }
@@ -24,6 +29,7 @@ ApiClient::ApiClient(const std::string& state_dir)
 
 Result<std::string> ApiClient::ask(std::string_view method, std::string_view target,
                                    std::string_view body, Duration patience, Repeat repeat) {
+  if (misdirected_) return tl::unexpected<Error>(*misdirected_);
   using Clock = std::chrono::steady_clock;
   auto give_up = Clock::now() + std::chrono::milliseconds(patience.ms());
   wire::ClientOptions options;

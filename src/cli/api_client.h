@@ -1,6 +1,7 @@
 // The command line's way to the controller: one request, a bounded retry while it is restarting.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -56,6 +57,7 @@ class ApiClient {
   std::string state_dir_;
   wire::Endpoint endpoint_;
   std::string token_;
+  std::optional<Error> misdirected_;  // what is wrong with TUTTI_URL
 };
 
 }  // namespace tutti::cli

@@ -1,14 +1,21 @@
 #include "cli/cluster_setup.h"
 
+#include <algorithm>
+#include <arpa/inet.h>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
+#include <filesystem>
 #include <fmt/format.h>
+#include <netinet/in.h>
 #include <pwd.h>
 #include <set>
+#include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -43,6 +50,23 @@ Status make_parents(const std::string& path) {
   return {};
 }
 
+// In place: nodes have this very file mounted.
+Status rewrite_file(const std::string& path, const std::string& text) {
+  agent::Descriptor file(open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644));
+  if (!file || pwrite(file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
+      ftruncate(file.get(), static_cast<off_t>(text.size())) != 0)
+    return fail_errno(errno, path);
+  return {};
+}
+
+bool has_address(std::uint32_t ipv4) {
+  agent::Descriptor probe(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(ipv4);
+  return probe && bind(probe.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
+}
+
 std::vector<std::string> plain_environment() {
   std::vector<std::string> environment;
   for (char** e = environ; *e; ++e) {
@@ -61,7 +85,7 @@ Result<pid_t> spawn_daemon(const std::string& dir, const std::vector<std::string
   options.environment = plain_environment();
   options.directory = "/";
   int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-  int out = open(fmt::format("{}/log/{}.out", dir, log).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  int out = open(fmt::format("{}/log/{}.out", dir, log).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
   if (out < 0) out = open("/dev/null", O_WRONLY | O_CLOEXEC);
   options.descriptors = {{null, 0}, {out, 1}, {out, 2}};
   auto spawned = agent::spawn(options);
@@ -96,8 +120,13 @@ Status create_user(const std::string& name) {
 
 }  // namespace
 
-Status make_state_dir(const std::string& dir, ClusterFile& file) {
+Status make_top_dir(const std::string& dir) {
   if (Status made = make_parents(dir); !made) return made;
+  std::optional<std::uint32_t> self = geteuid() == 0 ? std::optional<std::uint32_t>(0) : std::nullopt;
+  return make_dir(dir, 0755, self, 0);
+}
+
+Status make_state_dir(const std::string& dir, ClusterFile& file) {
   bool root = geteuid() == 0;
   std::optional<std::uint32_t> owner;
   std::uint32_t group = 0;
@@ -122,56 +151,118 @@ Status make_state_dir(const std::string& dir, ClusterFile& file) {
   return write_cluster_file(dir, file);
 }
 
-Status start_holders(const std::string& dir, const ClusterFile& file, std::vector<std::string>& notes) {
+Status allow_virtual_nodes(ClusterFile& file) {
+  agent::NamespaceSupport support = agent::probe_namespaces();
+  file.user_namespace = support.through_user_namespace;
+  if (support.all()) return {};
+  std::string why;
+  for (const std::string& m : support.missing) why += "\n  " + m;
+  return fail(ErrorCode::kDenied, "virtual nodes need namespaces, which this machine refuses:" + why);
+}
+
+namespace {
+
+// Ends the process of this name, or with "agent." all agents, at once.
+Status stop_all(const std::string& dir, std::string_view which) {
+  std::vector<ClusterProcess> stopping;
+  for (const ClusterProcess& p : read_pids(dir)) {
+    if (p.name != which && !(which.ends_with('.') && p.name.starts_with(which))) continue;
+    stopping.push_back(p);
+    if (auto fd = agent::open_process(p.process)) syscall(SYS_pidfd_send_signal, fd->get(), SIGTERM, nullptr, 0);
+  }
+  for (const ClusterProcess& p : stopping) {
+    if (Status stopped = agent::stop_process(p.process, std::chrono::seconds(10)); !stopped) return stopped;
+    (void)clear_pid(dir, p.name, p.process.pid);
+  }
+  return {};
+}
+
+// A place for each virtual node, the old ones kept. Real nodes have one too: they are in hosts.
+void give_places(ClusterFile& file) {
+  std::set<std::string> wanted, placed;
+  for (const tutti::NodeSpec& node : file.spec.nodes)
+    if (node.kind != NodeKind::kPlanned) wanted.insert(node.name);
+  for (std::string& place : file.places) {
+    if (!wanted.contains(place)) place.clear();
+    placed.insert(place);
+  }
+  std::size_t at = 0;
+  for (const tutti::NodeSpec& node : file.spec.nodes) {
+    if (node.kind == NodeKind::kPlanned || placed.contains(node.name)) continue;
+    while (at < file.places.size() && !file.places[at].empty()) ++at;
+    if (at == file.places.size()) file.places.emplace_back();
+    file.places[at] = node.name;
+  }
+}
+
+// Device numbers of declared GPUs are unique over the cluster.
+constexpr std::uint32_t kMinorsPerNode = 64;
+
+Result<agent::VirtualNodeSpec> holder_spec(const std::string& dir, const tutti::NodeSpec& node, std::uint32_t place) {
+  agent::VirtualNodeSpec spec;
+  spec.name = node.name;
+  spec.index = place;
+  spec.directory = dir + "/nodes/" + node.name;
+  if (Status made = make_dir(spec.directory, 0755, std::nullopt, 0); !made) return tl::unexpected<Error>(made.error());
+  if (node.devices.size() > kMinorsPerNode)
+    return invalid(fmt::format("node {} has {} devices: a virtual node has at most {}", node.name, node.devices.size(), kMinorsPerNode));
+  static const std::uint32_t major = agent::pick_gpu_major();
+  for (std::size_t d = 0; d < node.devices.size(); ++d) {
+    if (node.devices[d].file.empty()) continue;
+    agent::NodeDevice device;
+    device.path = node.devices[d].file;
+    device.real = access(device.path.c_str(), F_OK) == 0;
+    device.major = major;
+    device.minor = place * kMinorsPerNode + static_cast<std::uint32_t>(d);
+    spec.devices.push_back(std::move(device));
+  }
+  return spec;
+}
+
+// The switch that is alive, or a new one. In the network of a dead one nobody is reached: its agents
+// and the controller, which listens there, are ended; steps go on and are adopted.
+Result<agent::HolderHandle> have_switch(const std::string& dir, const ClusterFile& file, const std::vector<std::string>& command, bool& fresh) {
+  auto known = read_holder(dir, "switch");
+  fresh = !known || !agent::is_alive(known->process);
+  if (!fresh) return known;
+  for (std::string_view prefix : {"agent.", "controller", "holder."})
+    if (Status stopped = stop_all(dir, prefix); !stopped) return tl::unexpected<Error>(stopped.error());
+  auto started = agent::start_switch({command, file.user_namespace});
+  if (!started) return started;
+  if (Status written = write_holder(dir, "switch", *started); !written) return tl::unexpected<Error>(written.error());
+  (void)set_pid(dir, "holder.switch", started->process.pid);
+  return started;
+}
+
+}  // namespace
+
+Status start_holders(const std::string& dir, ClusterFile& file, std::vector<std::string>& notes) {
   if (!is_virtual(file.spec)) return {};
   std::vector<std::string> command{own_executable(), "node-holder"};
-  auto known = read_holder(dir, "switch");
-  bool fresh = !known || !agent::is_alive(known->process);
-  agent::HolderHandle switch_holder;
-  if (fresh) {
-    auto started = agent::start_switch({command, file.user_namespace});
-    if (!started) return tl::unexpected<Error>(started.error());
-    switch_holder = *started;
-    if (Status written = write_holder(dir, "switch", switch_holder); !written) return written;
-    (void)set_pid(dir, "holder.switch", switch_holder.process.pid);
-  } else {
-    switch_holder = *known;
-  }
-  std::vector<std::string> names;
-  for (const tutti::NodeSpec& node : file.spec.nodes)
-    if (node.kind != NodeKind::kPlanned) names.push_back(node.name);
+  bool fresh = false;
+  auto switch_holder = have_switch(dir, file, command, fresh);
+  if (!switch_holder) return tl::unexpected<Error>(switch_holder.error());
+  std::vector<std::string> before = file.places;
+  give_places(file);
+  if (file.places != before)
+    if (Status written = write_cluster_file(dir, file); !written) return written;
   std::string hosts = dir + "/nodes/hosts";
-  if (Status written = replace_file(hosts, agent::hosts_text(names), 0644); !written) return written;
-  auto major = agent::pick_gpu_major();
+  if (Status written = rewrite_file(hosts, agent::hosts_text(file.places)); !written) return written;
   std::vector<agent::VirtualNodeSpec> wanted;
-  std::uint32_t index = 0, minor = 0;
-  std::set<std::string> missing(switch_holder.missing.begin(), switch_holder.missing.end());
+  std::set<std::string> missing(switch_holder->missing.begin(), switch_holder->missing.end());
   for (const tutti::NodeSpec& node : file.spec.nodes) {
-    if (node.kind == NodeKind::kPlanned) continue;
-    std::uint32_t first_minor = minor;
-    minor += static_cast<std::uint32_t>(node.devices.size());
-    std::uint32_t this_index = index++;
     if (node.kind != NodeKind::kVirtual) continue;
     auto holder = read_holder(dir, node.name);
     if (!fresh && holder && agent::is_alive(holder->process)) continue;
-    agent::VirtualNodeSpec spec;
-    spec.command = command;
-    spec.switch_holder = switch_holder.process;
-    spec.name = node.name;
-    spec.index = this_index;
-    spec.directory = dir + "/nodes/" + node.name;
-    spec.hosts_path = hosts;
-    if (Status made = make_dir(spec.directory, 0755, std::nullopt, 0); !made) return made;
-    for (std::size_t d = 0; d < node.devices.size(); ++d) {
-      if (node.devices[d].file.empty()) continue;
-      agent::NodeDevice device;
-      device.path = node.devices[d].file;
-      device.real = access(device.path.c_str(), F_OK) == 0;
-      device.major = major;
-      device.minor = first_minor + static_cast<std::uint32_t>(d);
-      spec.devices.push_back(std::move(device));
-    }
-    wanted.push_back(std::move(spec));
+    if (!fresh)
+      if (Status stopped = stop_all(dir, "agent." + node.name); !stopped) return stopped;
+    auto place = std::find(file.places.begin(), file.places.end(), node.name) - file.places.begin();
+    auto spec = holder_spec(dir, node, static_cast<std::uint32_t>(place));
+    if (!spec) return tl::unexpected<Error>(spec.error());
+    spec->command = command;
+    spec->switch_holder = switch_holder->process;
+    spec->hosts_path = hosts;
+    wanted.push_back(std::move(*spec));
   }
   if (wanted.empty()) return {};
   auto started = agent::start_nodes(wanted);
@@ -187,7 +278,7 @@ Status start_holders(const std::string& dir, const ClusterFile& file, std::vecto
 
 bool all_running(const std::string& dir, const ClusterFile& file) {
   std::set<std::string> running;
-  for (const auto& [name, pid] : read_pids(dir)) running.insert(name);
+  for (const ClusterProcess& p : read_pids(dir)) running.insert(p.name);
   if (!running.contains("controller")) return false;
   for (const tutti::NodeSpec& node : file.spec.nodes)
     if (node.kind != NodeKind::kPlanned && !running.contains("agent." + node.name)) return false;
@@ -245,39 +336,87 @@ Status start_daemons(const std::string& dir, const ClusterFile& file) {
   return wait_for_nodes(api, dir, agents);
 }
 
-Status stop_daemons(const std::string& dir) {
-  auto stop_all = [&](std::string_view prefix) -> Status {
-    std::vector<std::pair<std::string, agent::ProcessRef>> stopping;
-    for (const auto& [name, pid] : read_pids(dir)) {
-      if (!name.starts_with(prefix)) continue;
-      auto process = agent::process_ref(pid);
-      if (process) stopping.push_back({name, *process});
-      kill(pid, SIGTERM);
-    }
-    for (const auto& [name, process] : stopping) {
-      Status stopped = agent::stop_process(process, std::chrono::seconds(10));
-      if (!stopped) return stopped;
-      (void)set_pid(dir, name, 0);
-    }
-    return {};
-  };
-  if (Status stopped = stop_all("agent."); !stopped) return stopped;
-  if (Status stopped = stop_all("controller"); !stopped) return stopped;
+namespace {
+
+// Ends the holders of these names ("switch", nodes) and forgets them.
+Status stop_holders_of(const std::string& dir, const std::vector<std::string>& names) {
   std::vector<agent::ProcessRef> holders;
-  std::vector<std::string> names;
-  for (const auto& [name, pid] : read_pids(dir)) {
-    if (!name.starts_with("holder.")) continue;
-    names.push_back(name);
-    auto holder = read_holder(dir, name.substr(7));
+  for (const std::string& name : names) {
+    auto holder = read_holder(dir, name);
     if (holder && agent::is_alive(holder->process)) holders.push_back(holder->process);
   }
   if (Status stopped = agent::stop_holders(holders); !stopped) return stopped;
   for (const std::string& name : names) {
-    (void)set_pid(dir, name, 0);
-    unlink(fmt::format("{}/holders/{}.json", dir, name.substr(7)).c_str());
+    if (auto holder = read_holder(dir, name)) (void)clear_pid(dir, "holder." + name, holder->process.pid);
+    unlink(fmt::format("{}/holders/{}.json", dir, name).c_str());
   }
+  return {};
+}
+
+std::vector<std::string> names_below(const std::string& directory, std::string_view ending) {
+  std::vector<std::string> names;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, error)) {
+    std::string name = entry.path().filename().string();
+    if (name.ends_with(ending)) names.push_back(name.substr(0, name.size() - ending.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+Status stop_daemons(const std::string& dir) {
+  if (Status stopped = stop_all(dir, "agent."); !stopped) return stopped;
+  if (Status stopped = stop_all(dir, "controller"); !stopped) return stopped;
+  if (Status stopped = stop_holders_of(dir, names_below(dir + "/holders", ".json")); !stopped) return stopped;
   unlink((dir + "/api.sock").c_str());
   return {};
+}
+
+Status follow_spec(const std::string& dir, ClusterFile& file, std::vector<std::string>& notes) {
+  if (Status written = write_cluster_file(dir, file); !written) return written;
+  std::set<std::string> wanted;
+  for (const tutti::NodeSpec& node : file.spec.nodes)
+    if (node.kind != NodeKind::kPlanned) wanted.insert(node.name);
+  std::vector<std::string> gone;
+  for (const ClusterProcess& p : read_pids(dir)) {
+    if (!p.name.starts_with("agent.") || wanted.contains(p.name.substr(6))) continue;
+    if (Status stopped = agent::stop_process(p.process, std::chrono::seconds(10)); !stopped) return stopped;
+    (void)clear_pid(dir, p.name, p.process.pid);
+    gone.push_back(p.name.substr(6));
+  }
+  if (Status stopped = stop_holders_of(dir, gone); !stopped) return stopped;
+  if (Status holders = start_holders(dir, file, notes); !holders) return holders;
+  return start_daemons(dir, file);
+}
+
+Result<agent::Descriptor> lock_setup(const std::string& dir) {
+  agent::Descriptor lock(open((dir + "/setup.lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (!lock) return fail_errno(errno, dir + "/setup.lock");
+  while (flock(lock.get(), LOCK_EX) != 0)
+    if (errno != EINTR) return fail_errno(errno, dir + "/setup.lock");
+  return lock;
+}
+
+Result<std::string> listen_address(const std::string& text) {
+  std::size_t colon = text.rfind(':');
+  std::string address = colon == std::string::npos ? std::string() : text.substr(0, colon);
+  std::string port = colon == std::string::npos ? text : text.substr(colon + 1);
+  bool digits = !port.empty() && port.size() <= 5 && port.find_first_not_of("0123456789") == std::string::npos;
+  if (!digits || std::stoul(port) > 65535)
+    return invalid(fmt::format("--listen {}: expected [ADDRESS:]PORT", text));
+  unsigned char bytes[16];
+  if (address.empty()) {
+    // A machine may have one loopback only.
+    address = has_address(INADDR_LOOPBACK) ? "127.0.0.1" : "[::1]";
+  } else if (address.front() == '[' && address.back() == ']') {
+    if (inet_pton(AF_INET6, address.substr(1, address.size() - 2).c_str(), bytes) != 1) address.clear();
+  } else if (inet_pton(AF_INET, address.c_str(), bytes) != 1) {
+    address.clear();
+  }
+  if (address.empty()) return invalid(fmt::format("--listen {}: expected an IPv4 address or an IPv6 address in brackets", text));
+  return address + ":" + port;
 }
 
 }  // namespace tutti::cli

@@ -141,6 +141,9 @@ Result<ClusterSpec> make_spec(const UpOptions& options, std::vector<std::string>
   auto sizes = sizes_of(options);
   if (!sizes) return tl::unexpected<Error>(sizes.error());
   if (options.nodes > kMaxNodes || options.planned > 100'000) return invalid("at most 10,000 virtual and 100,000 planned nodes");
+  const bool sized = options.cpus || !options.gpus.empty() || !options.memory.empty();
+  if (sized && !options.nodes && !options.planned)
+    return invalid("--cpus, --gpus and --mem describe virtual nodes: give --nodes N with them");
   if (!options.slurm_conf.empty()) {
     if (options.nodes) return invalid("--nodes and --slurm-conf exclude each other: the file says which nodes there are");
     auto from_file = from_slurm_conf(options, notes);

@@ -315,9 +315,14 @@ int run_controller(const std::string& dir) {
   LinkKeeper keeper;
   wire::ServerOptions server_options;
   server_options.listening_descriptors = std::move(*listeners);
+  server_options.tcp_addresses = file->listen;
   wire::Server server(std::move(server_options));
   wire_up(server, service, gate, keeper);
-  if (Status serving = server.start(); !serving) return complain(serving.error());
+  if (Status serving = server.start(); !serving) {
+    log->error("cannot_listen", {{"error", serving.error().message}});
+    service.stop();
+    return complain(serving.error());
+  }
   log->info("controller_serves", {});
   wait_for_end();
   log->info("controller_stops", {});

@@ -57,7 +57,12 @@ void look_at_cluster(const std::string& dir, std::vector<Finding>& findings) {
     return;
   }
   findings.push_back({"state", "ok", fmt::format("{} (format {}), {} bytes of logs", dir, file->format, size_below(dir + "/log"))});
-  for (const auto& [name, pid] : read_pids(dir)) findings.push_back({"process", "ok", fmt::format("{} is pid {}", name, pid)});
+  const auto processes = read_pids(dir);
+  for (const ClusterProcess& p : processes) findings.push_back({"process", "ok", fmt::format("{} is pid {}", p.name, p.process.pid)});
+  if (processes.empty()) {
+    findings.push_back({"cluster", "note", "it is down: `tutti up` starts it"});
+    return;
+  }
   if (!all_running(dir, *file)) findings.push_back({"process", "bad", "controller or agents are missing: `tutti up` starts what is missing"});
   ApiClient api(dir);
   api.patience = Duration();

@@ -41,6 +41,9 @@ std::vector<GangSession::Incoming> GangSession::pump() {
     if (channel_) {
       last_error_ = channel_->closed_reason();
       channel_.reset();
+      for (std::string_view final_word : {kClosedNoSuchJob, kClosedNotYourJob})
+        gave_up_ |= last_error_.find(final_word) != std::string::npos;
+      if (gave_up_) return result;
       lost_at_ = now;
       attempts_ = 0;
       next_try_ = now;

@@ -170,7 +170,12 @@ int change(std::string_view path, const Request& request) {
   return 1;
 }
 
-int write_script(const ScontrolCommand& command) {
+int write_script(const ScontrolCommand& whole) {
+  // "batch_script JOB [FILE]"
+  ScontrolCommand command = whole;
+  if (command.arguments.empty() || command.arguments[0] != "batch_script")
+    return finish(slurm::command_error("scontrol", "invalid entity for keyword \"write\": expected batch_script"));
+  command.arguments.erase(command.arguments.begin());
   if (command.arguments.empty()) return finish(slurm::command_error("scontrol", "too few arguments for keyword:write batch_script"));
   ApiClient api;
   auto text = api.get("/v1/script?job=" + command.arguments[0]);
@@ -196,12 +201,12 @@ int reconfigure() {
   std::string dir = client_state_dir();
   auto file = read_cluster_file(dir);
   if (!file) return finish(slurm::command_error("scontrol", file.error().message));
-  if (file->slurm_conf.empty()) return 0;  // nothing outside the state to read again
-  UpOptions options;
-  options.slurm_conf = file->slurm_conf;
+  if (file->asked.slurm_conf.empty()) return 0;  // nothing outside the state to read again
   std::vector<std::string> notes;
-  auto spec = make_spec(options, notes);
+  auto spec = make_spec(file->asked, notes);
   if (!spec) return finish(slurm::command_error("scontrol", spec.error().message));
+  if (is_virtual(*spec) && !is_virtual(file->spec))
+    if (Status possible = allow_virtual_nodes(*file); !possible) return finish(slurm::command_error("scontrol", possible.error().message));
   ApiClient api;
   auto reply = api.post_as<ActionReply>("/v1/configure", ConfigureRequest{*spec});
   if (!reply) {
@@ -209,8 +214,11 @@ int reconfigure() {
     return 1;
   }
   file->spec = std::move(*spec);
-  Status written = write_cluster_file(dir, *file);
-  if (!written) return finish(slurm::command_error("scontrol", written.error().message));
+  auto lock = lock_setup(dir);
+  if (!lock) return finish(slurm::command_error("scontrol", lock.error().message));
+  Status followed = follow_spec(dir, *file, notes);
+  for (const std::string& note : notes) print_err(fmt::format("scontrol: {}\n", note));
+  if (!followed) return finish(slurm::command_error("scontrol", followed.error().message));
   return 0;
 }
 

@@ -2,7 +2,8 @@
 //
 //   cluster.json   what `up` decided; read by controller and agents
 //   api.sock       the controller, for local programs (identified by the kernel)
-//   pids           a line "name pid" for each process of the cluster
+//   pids           a line "name pid" for each process of the cluster, for people and scripts
+//   pids.json      the same with start times, so that a pid of somebody else is never taken for ours
 //   agent.key      0600: what agents show the controller
 //   token          0600: what programs over TCP show
 //   journal/       the controller's journal (0700)
@@ -12,11 +13,11 @@
 
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "agent/virtual_cluster.h"
 #include "base/error.h"
+#include "cli/up_options.h"
 #include "model/cluster.h"
 
 namespace tutti::cli {
@@ -25,14 +26,17 @@ inline constexpr std::uint32_t kStateFormat = 1;
 inline constexpr std::uint16_t kAgentPort = 7770;
 
 struct ClusterFile {
-  std::uint32_t format = kStateFormat;
+  std::uint32_t format = 0;  // written always: a default would be left out of the file
   std::string cluster_id;
   ClusterSpec spec;
   std::string run_as;        // user of the controller; "" = whoever starts it
   bool serves_all_users = false;
   bool user_namespace = false;
-  std::string slurm_conf;    // the file it was made from; "" = from options
-  std::string source_digest; // of that file, to notice a change
+  UpOptions asked;           // what it was made from
+  std::vector<std::string> listen;  // TCP addresses for programs, "127.0.0.1:7777"; none by default
+  // Names of the virtual nodes by the index that gives their address; "" = free again. A node keeps
+  // its place as long as it lives.
+  std::vector<std::string> places;
 };
 void describe(auto& a, ClusterFile& x) {
   a("format", x.format);
@@ -41,8 +45,18 @@ void describe(auto& a, ClusterFile& x) {
   a("run_as", x.run_as);
   a("serves_all_users", x.serves_all_users);
   a("user_namespace", x.user_namespace);
-  a("slurm_conf", x.slurm_conf);
-  a("source_digest", x.source_digest);
+  a("asked", x.asked);
+  a("listen", x.listen);
+  a("places", x.places);
+}
+
+struct ClusterProcess {
+  std::string name;  // "controller", "agent.node01", "holder.switch"
+  agent::ProcessRef process;
+};
+void describe(auto& a, ClusterProcess& x) {
+  a("name", x.name);
+  a("process", x.process);
 }
 
 // TUTTI_STATE; else the user's own directory, or for root /var/lib/tutti.
@@ -54,16 +68,22 @@ std::string client_state_dir();
 Result<ClusterFile> read_cluster_file(const std::string& dir);
 Status write_cluster_file(const std::string& dir, const ClusterFile& file);
 
-// Writes the text to a new file and puts it in place of `path` in one step.
-Status replace_file(const std::string& path, const std::string& text, unsigned mode);
+// Writes the text to a new file and puts it in place of `path` in one step. What a reboot makes
+// worthless need not reach the disk.
+enum class Durability { kThisBoot, kDisk };
+Status replace_file(const std::string& path, const std::string& text, unsigned mode,
+                    Durability durability = Durability::kDisk);
 
 // The holders of a cluster of virtual nodes: "switch" and one per node.
 Result<agent::HolderHandle> read_holder(const std::string& dir, const std::string& name);
 Status write_holder(const std::string& dir, const std::string& name, const agent::HolderHandle& holder);
 
-// DIR/pids: entries whose process is gone are left out when it is read.
-std::vector<std::pair<std::string, pid_t>> read_pids(const std::string& dir);
-Status set_pid(const std::string& dir, const std::string& name, pid_t pid);  // 0 removes the line
+// The processes of the cluster that are alive: those whose start time is the one written down.
+std::vector<ClusterProcess> read_pids(const std::string& dir);
+// Writes DIR/pids anew with this process added; lines of the dead go.
+Status set_pid(const std::string& dir, const std::string& name, pid_t pid);
+// Takes the line away if it is still this process'.
+Status clear_pid(const std::string& dir, const std::string& name, pid_t pid);
 std::optional<pid_t> pid_of(const std::string& dir, const std::string& name);
 
 }  // namespace tutti::cli

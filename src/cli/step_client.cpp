@@ -213,22 +213,39 @@ void StepClient::on_signal(int s) {
   }
 }
 
+std::string DetachKeys::pass(std::string_view typed) {
+  constexpr char kPrefix = 2;  // Ctrl-B
+  std::string sent;
+  for (char key : typed) {
+    if (!prefix_) {
+      prefix_ = key == kPrefix;
+      if (!prefix_) sent += key;
+      continue;
+    }
+    prefix_ = false;
+    if (key == 'd' || key == 'D') {
+      detached_ = true;
+      break;
+    }
+    sent += kPrefix;
+    if (key != kPrefix) sent += key;
+  }
+  return sent;
+}
+
 void StepClient::read_input() {
   char buffer[65536];
   ssize_t n = read(0, buffer, sizeof buffer);
   if (n < 0 && (errno == EINTR || errno == EAGAIN)) return;
   std::string_view bytes(buffer, n > 0 ? static_cast<std::size_t>(n) : 0);
-  if (options_.detach_keys && options_.pty) {
-    // Ctrl-B D, as in tmux; Ctrl-B twice sends one.
-    if (prefix_ && !bytes.empty() && (bytes[0] == 'd' || bytes[0] == 'D')) {
-      detached_ = true;
-      return;
-    }
-    prefix_ = !prefix_ && !bytes.empty() && bytes.back() == 2;
-    if (prefix_) bytes.remove_suffix(1);
-    if (prefix_ && bytes.empty()) return;
-  }
   bool end = n <= 0;
+  std::string passed;
+  if (options_.detach_keys && options_.pty) {
+    passed = detach_keys_.pass(bytes);
+    detached_ = detach_keys_.is_detached();
+    bytes = passed;
+    if (bytes.empty() && !end) return;
+  }
   for (const auto& [id, step] : running_)
     if (!step.ended) (void)session_->send(from_client::Input{id, std::nullopt, input_offset_, end}, bytes);
   input_offset_ += bytes.size();
@@ -265,7 +282,7 @@ int StepClient::relay() {
     if (detached_) {
       session_->leave(true);
       raw.reset();
-      complain(fmt::format("detached; job {} runs on: `tutti logs {}`, `scancel {}`", job_, job_, job_));
+      complain(fmt::format("detached; job {} runs on: `squeue`, `tutti why {}`, `scancel {}`", job_, job_, job_));
       return 0;
     }
   }

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/error.h"
@@ -22,6 +23,18 @@ struct StepClientOptions {
   std::optional<std::uint32_t> wait_s;       // after the first rank's end
   std::optional<std::uint32_t> immediate_s;  // give up waiting for the allocation
   bool detach_keys = false;                  // Ctrl-B D leaves and lets it run (tutti run)
+};
+
+// Ctrl-B D, as in tmux, in what is typed; Ctrl-B twice sends one. Any other key after Ctrl-B is sent
+// with it.
+class DetachKeys {
+ public:
+  // What is to be sent of these bytes; is_detached() afterwards: nothing behind it counts.
+  std::string pass(std::string_view typed);
+  bool is_detached() const { return detached_; }
+
+ private:
+  bool prefix_ = false, detached_ = false;
 };
 
 class StepClient {
@@ -54,7 +67,8 @@ class StepClient {
   std::uint32_t job_ = 0;
   std::map<StepId, Running> running_;
   std::optional<to_client::GangChanged> gang_;
-  bool told_queued_ = false, input_open_ = false, gang_over_ = false, detached_ = false, prefix_ = false;
+  bool told_queued_ = false, input_open_ = false, gang_over_ = false, detached_ = false;
+  DetachKeys detach_keys_;
   std::uint64_t input_offset_ = 0;
   int signal_fd_ = -1;
   std::chrono::steady_clock::time_point last_interrupt_{}, first_end_{};

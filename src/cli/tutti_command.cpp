@@ -24,6 +24,7 @@ void add_up(CLI::App& app, int& code) {
   up->add_option("--cpus", options->cpus, "CPUs of each virtual node (default 128)")->check(CLI::PositiveNumber);
   up->add_option("--gpus", options->gpus, "GPUs of each virtual node, [TYPE:]N (default rtxpro6000:8)");
   up->add_option("--mem", options->memory, "Memory of each virtual node (default 1000000M)");
+  up->add_option("--listen", options->listen, "Serve programs at [ADDRESS:]PORT over TCP too, with the token in DIR/token; loopback unless an address is given; none = no longer");
   up->callback([options, &code] { code = run_up(*options); });
 }
 

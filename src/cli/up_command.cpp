@@ -7,7 +7,6 @@
 #include <thread>
 #include <unistd.h>
 
-#include "agent/namespaces.h"
 #include "cli/api_client.h"
 #include "cli/slurm_context.h"
 #include "cli/tutti_commands.h"
@@ -33,45 +32,102 @@ std::string summary(const ClusterSpec& spec) {
   return text;
 }
 
-Result<bool> can_have_virtual_nodes(ClusterFile& file, const UpOptions& options) {
-  agent::NamespaceSupport support = agent::probe_namespaces();
-  file.user_namespace = support.through_user_namespace;
-  if (support.all()) return true;
-  std::string why;
-  for (const std::string& m : support.missing) why += "\n  " + m;
-  return fail(ErrorCode::kDenied, fmt::format("virtual nodes need namespaces, which this machine refuses:{}\nWithout {} this machine is a cluster of one node.", why, options.nodes ? "--nodes" : "--slurm-conf"));
+// Decides what the cluster is. What runs decides; options change a cluster that is down.
+Status settle_spec(const UpOptions& options, ClusterFile& file, std::vector<std::string>& notes) {
+  UpOptions asked = options;
+  if (!asked.slurm_conf.empty()) asked.slurm_conf = std::filesystem::absolute(asked.slurm_conf).lexically_normal().string();
+  auto spec = make_spec(asked, notes);
+  if (!spec) return tl::unexpected<Error>(spec.error());
+  if (is_virtual(*spec)) {
+    if (Status possible = allow_virtual_nodes(file); !possible) {
+      if (asked.nodes > 1 || !asked.slurm_conf.empty())
+        return fail(possible.error().code, fmt::format("{}\nWithout {} this machine is a cluster of one node.", possible.error().message, asked.nodes ? "--nodes" : "--slurm-conf"));
+      notes.push_back(possible.error().message + "\nThis machine itself is the one node of the cluster, with the GPUs that it really has.");
+      asked.nodes = 0;
+      asked.cpus = 0;
+      asked.gpus = asked.memory = "";
+      spec = make_spec(asked, notes);
+      if (!spec) return tl::unexpected<Error>(spec.error());
+    }
+  }
+  file.spec = std::move(*spec);
+  file.asked = std::move(asked);
+  return {};
+}
+
+// Loopback is the default; another address is somebody's wish, and the token crosses that network
+// in clear text.
+bool is_loopback(std::string_view address) {
+  return address.starts_with("127.") || address.starts_with("[::1]:");
+}
+Status settle_listen(const UpOptions& options, ClusterFile& file, std::vector<std::string>& notes) {
+  if (options.listen.empty()) return {};
+  file.listen.clear();
+  for (const std::string& text : options.listen) {
+    if (text == "none") continue;
+    auto address = listen_address(text);
+    if (!address) return tl::unexpected<Error>(address.error());
+    if (!is_loopback(*address)) notes.push_back(fmt::format("{} can be reached from outside this machine, and what is sent there is not encrypted", *address));
+    file.listen.push_back(std::move(*address));
+  }
+  return {};
+}
+
+void say_up(const std::string& dir, const ClusterFile& file, std::string_view word) {
+  print_out(fmt::format("{}: {} ({})\n", word, summary(file.spec), dir));
+  for (const std::string& address : file.listen) print_out(fmt::format("API: http://{}, token in {}/token\n", address, dir));
+}
+
+Status start_all(const std::string& dir, ClusterFile& file, std::vector<std::string>& notes) {
+  if (Status made = make_state_dir(dir, file); !made) return made;
+  if (Status holders = start_holders(dir, file, notes); !holders) return holders;
+  return start_daemons(dir, file);
+}
+
+Result<std::string> state_path(const std::string& given) {
+  std::string dir = std::filesystem::absolute(given).lexically_normal().string();
+  while (dir.size() > 1 && dir.back() == '/') dir.pop_back();
+  if (dir.size() > 90) return invalid(fmt::format("the state directory's path has {} characters; a socket below it allows 90", dir.size()));
+  return dir;
 }
 
 }  // namespace
 
 int run_up(const UpOptions& options) {
-  std::string dir = std::filesystem::absolute(options.state_dir).lexically_normal().string();
-  if (dir.size() > 90) return complain({ErrorCode::kInvalid, "", fmt::format("the state directory's path has {} characters; a socket below it allows 90", dir.size()), {}});
+  auto path = state_path(options.state_dir);
+  if (!path) return complain(path.error());
+  const std::string& dir = *path;
+  std::vector<std::string> notes;
+  ClusterFile first;
+  // A refused first `up` leaves nothing, not even the directory.
+  if (auto known = read_cluster_file(dir); !known) {
+    if (known.error().code != ErrorCode::kNotFound) return complain(known.error());
+    if (Status settled = settle_spec(options, first, notes); !settled) return complain(settled.error());
+    if (Status settled = settle_listen(options, first, notes); !settled) return complain(settled.error());
+  }
+  if (Status made = make_top_dir(dir); !made) return complain(made.error());
+  auto lock = lock_setup(dir);
+  if (!lock) return complain(lock.error());
   auto existing = read_cluster_file(dir);
   if (!existing && existing.error().code != ErrorCode::kNotFound) return complain(existing.error());
   if (existing && all_running(dir, *existing)) {
-    print_out(fmt::format("already up: {} ({})\n", summary(existing->spec), dir));
+    say_up(dir, *existing, "already up");
+    if (options.any_given() || !options.listen.empty()) print_err("tutti: note: options change a cluster that is down; this one stays as it is\n");
     return 0;
   }
-  ClusterFile file = existing ? *existing : ClusterFile{};
-  std::vector<std::string> notes;
-  bool some_running = !read_pids(dir).empty();
-  // What runs decides; options change a cluster that is down.
-  if (!existing || (options.any_given() && !some_running)) {
-    auto spec = make_spec(options, notes);
-    if (!spec) return complain(spec.error());
-    file.spec = std::move(*spec);
-    file.slurm_conf = options.slurm_conf;
-    if (is_virtual(file.spec)) {
-      auto possible = can_have_virtual_nodes(file, options);
-      if (!possible) return complain(possible.error());
-    }
+  ClusterFile file = existing ? *existing : first;
+  const bool changes = existing && read_pids(dir).empty();
+  if (changes && options.any_given())
+    if (Status settled = settle_spec(options, file, notes); !settled) return complain(settled.error());
+  if (changes)
+    if (Status settled = settle_listen(options, file, notes); !settled) return complain(settled.error());
+  if (Status started = start_all(dir, file, notes); !started) {
+    // What cannot start must not stand in the way of the next try.
+    if (changes) (void)write_cluster_file(dir, *existing);
+    return complain(started.error());
   }
-  if (Status made = make_state_dir(dir, file); !made) return complain(made.error());
-  if (Status holders = start_holders(dir, file, notes); !holders) return complain(holders.error());
-  if (Status daemons = start_daemons(dir, file); !daemons) return complain(daemons.error());
   for (const std::string& note : notes) print_err(fmt::format("tutti: note: {}\n", note));
-  print_out(fmt::format("up: {} ({})\n", summary(file.spec), dir));
+  say_up(dir, file, "up");
   if (dir != client_state_dir()) print_out(fmt::format("export TUTTI_STATE={}\n", dir));
   return 0;
 }
@@ -95,37 +151,53 @@ bool confirmed(std::size_t running) {
 
 }  // namespace
 
+namespace {
+
+// Work is ended by those who know it: a part that died is started again first.
+Status end_work(const std::string& dir, ClusterFile& file, const DownOptions& options) {
+  std::vector<std::string> notes;
+  if (Status holders = start_holders(dir, file, notes); !holders) return holders;
+  if (Status whole = start_daemons(dir, file); !whole) return whole;
+  ApiClient api(dir);
+  std::size_t running = count_running(api);
+  if (running > 0 && !options.yes && isatty(0) && isatty(2) && !confirmed(running)) return fail(ErrorCode::kConflict, "nothing was stopped");
+  auto told = api.post("/v1/shutdown", options.no_requeue ? R"({"requeue":false})" : R"({"requeue":true})");
+  if (!told) return tl::unexpected<Error>(told.error());
+  auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(file.spec.kill_wait.ms() + 15'000);
+  while (count_running(api) > 0) {
+    if (std::chrono::steady_clock::now() > give_up) return fail(ErrorCode::kUnavailable, fmt::format("some jobs do not end: see {}/log", dir));
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  return {};
+}
+
+// Deletes what is a cluster's, and only that: the directory may hold other things.
+int purge(const std::string& dir) {
+  for (const char* name : {"journal", "log", "nodes", "holders", "agent.key", "token", "api.sock", "pids", "pids.json", "pids.lock", "setup.lock", "cluster.json"}) {
+    std::error_code error;
+    std::filesystem::remove_all(dir + "/" + name, error);
+    if (error) return complain({ErrorCode::kDenied, "", fmt::format("{}/{}: {}", dir, name, error.message()), {}});
+  }
+  std::error_code error;
+  std::filesystem::remove(dir, error);
+  print_out(error ? fmt::format("down, and the state in {} deleted; other files there are left\n", dir) : fmt::format("down, and {} deleted\n", dir));
+  return 0;
+}
+
+}  // namespace
+
 int run_down(const DownOptions& options) {
-  std::string dir = std::filesystem::absolute(options.state_dir).lexically_normal().string();
+  auto path = state_path(options.state_dir);
+  if (!path) return complain(path.error());
+  const std::string& dir = *path;
   auto file = read_cluster_file(dir);
   if (!file) return complain(file.error());
-  if (!read_pids(dir).empty()) {
-    ApiClient api(dir);
-    // Work is ended by those who know it: a part that died is started again first.
-    std::vector<std::string> notes;
-    Status holders = start_holders(dir, *file, notes);
-    Status whole = holders ? start_daemons(dir, *file) : holders;
-    if (!whole) print_err(fmt::format("tutti: {}\n", whole.error().message));
-    std::size_t running = whole ? count_running(api) : 0;
-    if (running > 0 && !options.yes && isatty(0) && isatty(2) && !confirmed(running)) return 1;
-    if (whole) {
-      auto told = api.post("/v1/shutdown", options.no_requeue ? R"({"requeue":false})" : R"({"requeue":true})");
-      if (!told) return complain(told.error());
-      auto give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(file->spec.kill_wait.ms() + 15'000);
-      while (count_running(api) > 0) {
-        if (std::chrono::steady_clock::now() > give_up) return complain({ErrorCode::kUnavailable, "", fmt::format("some jobs do not end: see {}/log", dir), {}});
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      }
-    }
-  }
+  auto lock = lock_setup(dir);
+  if (!lock) return complain(lock.error());
+  if (!read_pids(dir).empty())
+    if (Status ended = end_work(dir, *file, options); !ended) return complain(ended.error());
   if (Status stopped = stop_daemons(dir); !stopped) return complain(stopped.error());
-  if (options.purge) {
-    std::error_code error;
-    std::filesystem::remove_all(dir, error);
-    if (error) return complain({ErrorCode::kDenied, "", fmt::format("{}: {}", dir, error.message()), {}});
-    print_out(fmt::format("down, and {} deleted\n", dir));
-    return 0;
-  }
+  if (options.purge) return purge(dir);
   print_out(fmt::format("down; the state is kept in {}\n", dir));
   return 0;
 }

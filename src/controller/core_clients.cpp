@@ -17,8 +17,8 @@ bool lives_for_client(const Workload& w) {
 void Core::on_client_opened(std::shared_ptr<Link> link, Caller caller, GangId id) {
   const Gang* g = gang(id);
   const WorkloadEntry* entry = state_.workloads.find(g ? g->workload.value() : id.value());
-  if (!entry) return link->close("no such job");
-  if (!caller.is_operator && caller.uid != entry->workload.uid) return link->close("not your job");
+  if (!entry) return link->close(std::string(kClosedNoSuchJob));
+  if (!caller.is_operator && caller.uid != entry->workload.uid) return link->close(std::string(kClosedNotYourJob));
   hub_.open(link, caller, id);
   if (!g) return;
   tell_gang_changed(*g, g->state == GangState::kRunning);

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <variant>
 #include <vector>
 
@@ -16,6 +17,10 @@
 #include "model/gang.h"
 
 namespace tutti {
+
+// Why the controller closes a channel for good: coming back would end the same way.
+inline constexpr std::string_view kClosedNoSuchJob = "no such job";
+inline constexpr std::string_view kClosedNotYourJob = "not your job";
 
 namespace to_client {
 
