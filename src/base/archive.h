@@ -139,7 +139,7 @@ class Decoder {
   template <class T>
   void operator()(std::string_view name, T& value) {
     if (error_) return;
-    JsonNode found = node_.find(name);
+    JsonNode found = node_.find(name, next_);
     if (!found || found.is_null()) return;
     read(found, value, name);
   }
@@ -224,6 +224,7 @@ class Decoder {
     return ((type == A::kName && (read(node, value.template emplace<A>(), type), true)) || ...);
   }
   JsonNode node_;
+  std::size_t next_ = 0;  // where the next field is looked for first: writers keep the order
   std::string path_;
   std::optional<Error> error_;
 };

@@ -1,6 +1,9 @@
 #include "base/json.h"
 
 #define RAPIDJSON_HAS_STDSTRING 1
+#ifdef __SSE2__
+#define RAPIDJSON_SSE2
+#endif
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
@@ -8,6 +11,7 @@
 #include <rapidjson/writer.h>
 
 #include <cmath>
+#include <cstring>
 
 namespace tutti {
 
@@ -83,6 +87,23 @@ JsonNode JsonNode::find(std::string_view key) const {
       rapidjson::StringRef(key.data(), static_cast<rapidjson::SizeType>(key.size()))));
   return it == object.MemberEnd() ? JsonNode{} : JsonNode(&it->value);
 }
+JsonNode JsonNode::find(std::string_view key, std::size_t& next) const {
+  if (!is_object()) return {};
+  const auto& object = value_of(value_);
+  const std::size_t count = object.MemberCount();
+  if (next >= count) next = 0;
+  const auto first = object.MemberBegin();
+  // Once round, from `next`.
+  for (std::size_t seen = 0, at = next; seen < count; ++seen, at = at + 1 < count ? at + 1 : 0) {
+    const auto& member = *(first + static_cast<std::ptrdiff_t>(at));
+    if (member.name.GetStringLength() != key.size() ||
+        std::memcmp(member.name.GetString(), key.data(), key.size()) != 0)
+      continue;
+    next = at + 1;
+    return JsonNode(&member.value);
+  }
+  return {};
+}
 std::size_t JsonNode::size() const {
   if (is_array()) return value_of(value_).Size();
   if (is_object()) return value_of(value_).MemberCount();
@@ -137,7 +158,9 @@ bool JsonNode::as_bool(bool fallback) const {
   return value_ && value_of(value_).IsBool() ? value_of(value_).GetBool() : fallback;
 }
 
+// Parsed in place: the strings of the document point into the text.
 struct JsonDocument::Impl {
+  std::string text;
   rapidjson::Document document;
 };
 JsonDocument::JsonDocument() : impl_(std::make_unique<Impl>()) {}
@@ -148,8 +171,14 @@ JsonNode JsonDocument::root() const { return JsonNode(&impl_->document); }
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text) {
   if (too_deep(text)) return invalid(fmt::format("JSON nested deeper than {} levels", kMaxDepth));
+  // Parsing in place would take a NUL for the end.
+  if (const auto nul = text.find('\0'); nul != std::string_view::npos)
+    return invalid(fmt::format("not JSON: a NUL at byte {}", nul));
   JsonDocument result;
-  result.impl_->document.Parse(text.data(), text.size());
+  std::string& own = result.impl_->text;
+  own.reserve(text.size() + 16);  // the parser looks at 16 bytes at a time
+  own.assign(text);
+  result.impl_->document.ParseInsitu(own.data());
   if (result.impl_->document.HasParseError()) {
     return invalid(fmt::format("not JSON: {} at byte {}",
                                rapidjson::GetParseError_En(result.impl_->document.GetParseError()),

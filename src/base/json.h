@@ -52,6 +52,9 @@ class JsonNode {
   bool is_bool() const;
   bool is_null() const;
   JsonNode find(std::string_view key) const;  // empty when absent or not an object
+  // As find(), looking at member `next` first and leaving the one after the found in it: cheap for
+  // whoever asks in the order of the text.
+  JsonNode find(std::string_view key, std::size_t& next) const;
   std::size_t size() const;                   // elements of an array or object, else 0
   JsonNode at(std::size_t index) const;       // element of an array
   std::pair<std::string_view, JsonNode> member(std::size_t index) const;  // of an object
