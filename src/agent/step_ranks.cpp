@@ -32,6 +32,31 @@ void reset_signals() {
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
+// While it lives, the signals that end a process are blocked with their default action: one sent to
+// a rank that was forked but has not got to reset_signals() yet waits for it instead of being
+// ignored as the supervisor ignores it.
+class EndingSignalsWait {
+ public:
+  EndingSignalsWait() {
+    sigset_t mask;
+    sigemptyset(&mask);
+    for (const int signal : kSignals) sigaddset(&mask, signal);
+    ::sigprocmask(SIG_BLOCK, &mask, &before_);
+    for (std::size_t i = 0; i < kSignals.size(); ++i) handlers_[i] = ::signal(kSignals[i], SIG_DFL);
+  }
+  ~EndingSignalsWait() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::signal(kSignals[i], handlers_[i]);
+    ::sigprocmask(SIG_SETMASK, &before_, nullptr);
+  }
+  EndingSignalsWait(const EndingSignalsWait&) = delete;
+  EndingSignalsWait& operator=(const EndingSignalsWait&) = delete;
+
+ private:
+  static constexpr std::array<int, 4> kSignals{SIGHUP, SIGINT, SIGTERM, SIGQUIT};
+  std::array<sighandler_t, 4> handlers_{};
+  sigset_t before_{};
+};
+
 // A job out of memory loses a rank, not the supervisor that reports it. Where the supervisor could
 // not protect itself (that needs CAP_SYS_RESOURCE) its ranks are made the better victims: half the
 // memory limit is more than a supervisor ever has.
@@ -99,6 +124,7 @@ Status StepRanks::fork_all(const RankStart& start,
   ::fcntl(exec_reports_.get(), F_SETFL, O_NONBLOCK);
   command_ = start.plan->argv.empty() ? std::string() : start.plan->argv[0];
 
+  const EndingSignalsWait ending_signals_wait;
   for (std::uint32_t local = 0; local < descriptors.size(); ++local) {
     const pid_t pid = ::fork();
     if (pid < 0) {

@@ -111,13 +111,17 @@ void Core::client_left(const AttachHub::Client& client, bool keep_running) {
       (void)cancel(client.caller, whole_of(*entry), Outcome::kCancelled);
     return;
   }
+  // A client that leaves before its steps are over gives them up.
+  bool given_up = std::any_of(g->steps.begin(), g->steps.end(), [&](const Step& s) {
+    return s.state != StepState::kDone && client.forwarded.contains(s.id);
+  });
   for (const auto& [step, have] : client.forwarded) end_step(client.gang, step, Outcome::kCancelled, client.caller.uid, "the client left");
   g = gang(client.gang);
   if (!client.owns_gang || g->state == GangState::kDone || g->state == GangState::kEnding) return;
   GangEnding ending;
   ExitStatus exit = g->derived_exit;
   ending.outcome = exit == ExitStatus{} ? Outcome::kCompleted : Outcome::kFailed;
-  bool cancelled = std::any_of(g->steps.begin(), g->steps.end(), [](const Step& s) { return s.outcome == Outcome::kCancelled; });
+  bool cancelled = given_up || std::any_of(g->steps.begin(), g->steps.end(), [](const Step& s) { return s.outcome == Outcome::kCancelled; });
   if (g->state != GangState::kRunning || cancelled) ending.outcome = Outcome::kCancelled, ending.by_uid = client.caller.uid;
   ending.exit = exit;
   end_gang(client.gang, std::move(ending));

@@ -27,6 +27,17 @@ std::optional<std::uint32_t> first_eligible(Pass& pass, const WorkloadEntry& ent
   return first;
 }
 
+// Elements that run once more come before those that never ran, also under the array's throttle.
+std::uint32_t pending_that_may_start(Pass& pass, const WorkloadEntry& entry) {
+  std::uint32_t count = 0;
+  for (GangId id : entry.gangs) {
+    const Gang* gang = pass.input.state.gangs.find(id.value());
+    if (!gang || gang->state != GangState::kPending) continue;
+    count += !pass.eligibility.check(entry, gang, gang->array_index);
+  }
+  return count;
+}
+
 void add_unstarted(Pass& pass, const WorkloadEntry& entry) {
   Element element;
   element.ref.workload = entry.workload.id;
@@ -37,6 +48,9 @@ void add_unstarted(Pass& pass, const WorkloadEntry& entry) {
   } else {
     element.ref.array_index = first_eligible(pass, entry, why);
     element.throttle_room = pass.eligibility.throttle_room(entry);
+    if (element.throttle_room != kNoLimit)
+      element.throttle_room -=
+          std::min(element.throttle_room, pending_that_may_start(pass, entry));
     if (!why && element.throttle_room == 0) why = Ineligible{reason::kArrayThrottle, Instant()};
   }
   if (why) note_ineligible(pass, element, *why);
@@ -44,6 +58,7 @@ void add_unstarted(Pass& pass, const WorkloadEntry& entry) {
 }
 
 void add_pending_gangs(Pass& pass, const WorkloadEntry& entry) {
+  std::uint32_t room = pass.eligibility.throttle_room(entry);
   for (GangId id : entry.gangs) {
     const Gang* gang = pass.input.state.gangs.find(id.value());
     if (!gang || gang->state != GangState::kPending) continue;
@@ -53,6 +68,10 @@ void add_pending_gangs(Pass& pass, const WorkloadEntry& entry) {
     element.gang = gang;
     if (auto why = pass.eligibility.check(entry, gang, gang->array_index))
       note_ineligible(pass, element, *why);
+    else if (room == 0)
+      note_ineligible(pass, element, {reason::kArrayThrottle, Instant()});
+    else if (room != kNoLimit)
+      --room;
     pass.elements.push_back(std::move(element));
   }
 }

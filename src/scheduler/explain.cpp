@@ -199,9 +199,12 @@ void note_refused(Pass& pass, const Candidate& candidate, std::string_view why) 
   if (element.wait) return;
   std::string text, blocker;
   if (why == reason::kPartitionTimeLimit) {
-    text = fmt::format("its time limit of {} s is over the {} s of partition {}",
-                       candidate.limit.whole_seconds(), partition.max_time->whole_seconds(),
-                       partition.name);
+    text = candidate.limit.is_infinite()
+               ? fmt::format("it has no time limit; partition {} allows {} s", partition.name,
+                             partition.max_time->whole_seconds())
+               : fmt::format("its time limit of {} s is over the {} s of partition {}",
+                             candidate.limit.whole_seconds(), partition.max_time->whole_seconds(),
+                             partition.name);
     blocker = fmt::format("limit MaxTime of partition {}", partition.name);
   } else if (why == reason::kPartitionNodeLimit) {
     text = fmt::format(
