@@ -245,11 +245,8 @@ void wait_for_end() {
   sigwait(&set, &received);
 }
 
-}  // namespace
-
-int run_controller(const std::string& dir) {
-  auto file = read_cluster_file(dir);
-  if (!file) return complain(file.error());
+// Signals that end it are waited for, not handled; as many descriptors as the machine allows.
+void set_up_process() {
   sigset_t set;
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
@@ -260,7 +257,23 @@ int run_controller(const std::string& dir) {
   getrlimit(RLIMIT_NOFILE, &files);
   files.rlim_cur = files.rlim_max;
   setrlimit(RLIMIT_NOFILE, &files);
+}
 
+// A living controller holds the journal's lock; its socket must not be taken from it.
+bool is_served(const std::string& dir) {
+  int lock = open((dir + "/journal/journal.lock").c_str(), O_RDWR | O_CLOEXEC);
+  if (lock < 0) return false;
+  bool taken = flock(lock, LOCK_EX | LOCK_NB) != 0;
+  close(lock);
+  return taken;
+}
+
+}  // namespace
+
+int run_controller(const std::string& dir) {
+  auto file = read_cluster_file(dir);
+  if (!file) return complain(file.error());
+  set_up_process();
   Gate gate;
   auto key = wire::read_key_file(dir + "/agent.key");
   if (!key) return complain(key.error());
@@ -269,12 +282,7 @@ int run_controller(const std::string& dir) {
   if (!token) return complain(token.error());
   gate.token = *token;
   gate.all_users = file->serves_all_users;
-  // A living controller holds the journal's lock; its socket must not be taken from it.
-  if (int lock = open((dir + "/journal/journal.lock").c_str(), O_RDWR | O_CLOEXEC); lock >= 0) {
-    bool taken = flock(lock, LOCK_EX | LOCK_NB) != 0;
-    close(lock);
-    if (taken) return complain({ErrorCode::kConflict, "", fmt::format("another controller already serves {}", dir), {}});
-  }
+  if (is_served(dir)) return complain({ErrorCode::kConflict, "", fmt::format("another controller already serves {}", dir), {}});
   auto listeners = open_listeners(dir, *file);
   if (!listeners) return complain(listeners.error());
   (void)set_pid(dir, "controller", getpid());

@@ -143,11 +143,11 @@ SetTotals add_up(const Pass& pass, const NodeSet& nodes) {
   return out;
 }
 
-FreeTotals free_totals(const Pass& pass, const Shape& shape, std::vector<SetTotals>& known) {
-  auto set = std::find_if(known.begin(), known.end(), [&](const SetTotals& totals) {
+FreeTotals free_totals(const Pass& pass, const Shape& shape, std::vector<SetTotals>& sets) {
+  auto set = std::find_if(sets.begin(), sets.end(), [&](const SetTotals& totals) {
     return *totals.nodes == shape.candidates;
   });
-  if (set == known.end()) set = known.insert(known.end(), add_up(pass, shape.candidates));
+  if (set == sets.end()) set = sets.insert(sets.end(), add_up(pass, shape.candidates));
   FreeTotals out{0, set->cpus, set->idle_nodes};
   for (const RoleNeed& need : shape.roles) {
     if (!need.asks_gpus()) continue;
