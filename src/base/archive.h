@@ -42,7 +42,9 @@ class Encoder {
 
   template <class T>
   void write(const T& value) {
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (detail::IsShared<T>::value) {
+      write(value.get());
+    } else if constexpr (std::is_same_v<T, bool>) {
       out_.boolean(value);
     } else if constexpr (std::is_enum_v<T>) {
       out_.string(enum_name(value));
@@ -112,7 +114,11 @@ class Encoder {
   // the default of its type.
   template <class T>
   bool is_default(const T& value) const {
-    if constexpr (detail::IsOptional<T>::value) {
+    if constexpr (detail::IsShared<T>::value) {
+      using Value = typename T::value_type;
+      if constexpr (detail::IsVector<Value>::value) return value.empty();
+      return value.is_shared_default();
+    } else if constexpr (detail::IsOptional<T>::value) {
       return !value.has_value();
     } else if constexpr (detail::IsVector<T>::value || detail::IsMap<T>::value) {
       return value.empty();
@@ -146,7 +152,11 @@ class Decoder {
 
   template <class T>
   void read(JsonNode node, T& value, std::string_view name) {
-    if constexpr (std::is_same_v<T, bool>) {
+    if constexpr (detail::IsShared<T>::value) {
+      typename T::value_type own{};
+      read(node, own, name);
+      value = T(std::move(own));
+    } else if constexpr (std::is_same_v<T, bool>) {
       if (!node.is_bool()) return set_error(name, "must be true or false");
       value = node.as_bool();
     } else if constexpr (std::is_enum_v<T>) {

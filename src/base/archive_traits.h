@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/id.h"
+#include "base/shared_value.h"
 
 namespace tutti {
 
@@ -30,6 +31,10 @@ template <class T>
 struct IsMap : std::false_type {};
 template <class T>
 struct IsMap<std::map<std::string, T>> : std::true_type {};
+template <class T>
+struct IsShared : std::false_type {};
+template <class T>
+struct IsShared<SharedValue<T>> : std::true_type {};
 template <class T>
 struct IsVariant : std::false_type {};
 template <class... T>

@@ -205,7 +205,7 @@ Status Core::hold(const Caller& caller, const ActionRequest& request, const JobT
     WorkloadChanged event;
     event.workload = target.workload;
     event.hold = kind;
-    if (!hold && entry->workload.extras.fixed_priority == 0u) event.clear_priority = true;
+    if (!hold && entry->workload.extras->fixed_priority == 0u) event.clear_priority = true;
     record(std::move(event));
     changed = true;
   }

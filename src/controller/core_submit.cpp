@@ -80,7 +80,7 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
   if (w.partitions.empty()) {
     const PartitionSpec* p = find_partition(spec, "");
     if (!p) return refused(reason::kInvalidPartition, "no partition was named and the cluster has no default one");
-    w.partitions.push_back(p->name);
+    w.partitions.edit().push_back(p->name);
   }
   if (Status allowed = check_partitions(caller, w); !allowed) return allowed;
   if (Status known = check_names(spec, w); !known) return known;

@@ -16,7 +16,7 @@ void Core::schedule_limit(const Gang& g) {
 
 // never() if there is no warning to give (any more).
 Instant Core::warning_time(const Gang& g) const {
-  const WarningSignal& warning = entry_of(g)->workload.extras.warning_signal;
+  const WarningSignal& warning = entry_of(g)->workload.extras->warning_signal;
   if (warning.signal == 0 || g.warned || !g.limit_end.is_set()) return Instant::never();
   // A lead that covers the whole run fires at the start, as in Slurm.
   Duration lead = std::min(Duration::seconds(warning.seconds_before), g.limit_end - g.started);
@@ -38,7 +38,7 @@ void Core::check_limits() {
     }
     if (warning_time(*g) > now_) continue;
     record(GangWarned{id});
-    const WarningSignal& warning = entry_of(*g)->workload.extras.warning_signal;
+    const WarningSignal& warning = entry_of(*g)->workload.extras->warning_signal;
     for (NodeIndex node : nodes_of(*gang(id)))
       send(node, to_agent::Signal{{id, gang(id)->epoch, kExternStep}, warning.signal, !warning.to_batch_shell, warning.to_batch_shell, false});
   }

@@ -74,8 +74,8 @@ JobFacts job_facts(const ClusterState& state, const WorkloadEntry& entry, const 
   array_facts(facts, w, gang);
   facts.restarts = gang.restarts;
   facts.submit_dir = w.launch.work_dir;
-  facts.submit_host = w.extras.submit_host;
-  facts.reservation = w.extras.reservation;
+  facts.submit_host = w.extras->submit_host;
+  facts.reservation = w.extras->reservation;
   facts.started = gang.started.is_set() ? gang.started : gang.allocated;
   facts.limit_end = gang.limit_end;
   return facts;

@@ -152,9 +152,17 @@ Result<std::vector<JobName>> parse_job_names(const std::string& text) {
 }
 
 WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now) {
+  return view_of(picture, entry, now, scheduler::priority_basis(*picture.state.spec));
+}
+
+WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now,
+                     const scheduler::PriorityBasis& basis) {
   const ClusterState& state = picture.state;
   WorkloadView view;
   view.workload = entry.workload;
+  // Half of the text, and of use only to who runs it.
+  view.workload.launch.limits = {};
+  view.workload.launch.environment = {};
   view.unstarted = entry.unstarted.to_string();
   view.simple_unstarted = entry.simple_unstarted;
   for (GangId id : entry.gangs) {
@@ -165,7 +173,7 @@ WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Insta
     view.gangs.push_back(std::move(g));
   }
   if (entry.has_unstarted()) view.wait = wait_for(picture, entry, nullptr, now);
-  view.priority = scheduler::priority_of(state, entry, now);
+  view.priority = scheduler::priority_of(basis, *state.spec, entry, now);
   if (const PartitionSpec* partition = partition_of(*state.spec, entry.workload)) {
     view.time_limit = scheduler::time_limit_in(*partition, entry.workload);
     view.partition = partition->name;
@@ -208,10 +216,11 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
   std::vector<std::string> users = list_of(query, "users"), accounts = list_of(query, "accounts"),
                            partitions = list_of(query, "partitions"), states = list_of(query, "states"),
                            names = list_of(query, "names");
+  const scheduler::PriorityBasis basis = scheduler::priority_basis(*state.spec);
   auto emit = [&](const WorkloadEntry& entry, const std::set<std::uint32_t>* only) {
     const Workload& w = entry.workload;
     if (!passes(users, w.user) || !passes(accounts, w.account) || !passes(names, w.name)) return;
-    WorkloadView view = view_of(picture, entry, now);
+    WorkloadView view = view_of(picture, entry, now, basis);
     if (!shows(states, "pending") || only) {
       if (!only || !only->contains(w.id.value())) view.unstarted.clear(), view.simple_unstarted = false;
     }

@@ -22,8 +22,11 @@ struct About {  // of this controller
 // GET /v1/state as JSON text. Errors: kInvalid for a malformed parameter.
 Result<std::string> state_json(const Published& picture, const Query& query, const About& about,
                                Instant now);
-// One workload as readers see it.
+// One workload as readers see it
+// (without its resource limits and its environment's name). The first form makes the basis each time.
 WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now);
+WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now,
+                     const scheduler::PriorityBasis& basis);
 
 // The record that history keeps of a gang, or of what never started (gang == nullptr).
 JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const Gang* gang, Instant now);

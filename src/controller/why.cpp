@@ -69,7 +69,7 @@ Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<
   const WorkloadEntry& entry = *picture.state.workloads.find(target->workload.value());
   WhyReply reply;
   reply.job = view_of(picture, entry, now);
-  reply.not_honoured = entry.workload.extras.not_honoured;
+  reply.not_honoured = entry.workload.extras->not_honoured;
   reply.story.push_back(fmt::format("{}: submitted by {}", when(entry.workload.submitted, now), entry.workload.user));
   for (GangId id : target->gangs)
     if (const Gang* gang = picture.state.gangs.find(id.value())) tell_gang(picture.state, *gang, now, reply.story);

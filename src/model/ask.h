@@ -89,6 +89,7 @@ struct Dependency {
   std::optional<std::uint32_t> array_index;  // 12_3
   std::uint32_t delay_minutes = 0;           // after:12+5
   bool of_array = false;                     // the job was an array; set by the controller
+  friend bool operator==(const Dependency&, const Dependency&) = default;
 };
 template <class A>
 void describe(A& a, Dependency& x) {

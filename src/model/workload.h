@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "base/blob_id.h"
+#include "base/shared_value.h"
 #include "base/time.h"
 #include "model/ask.h"
 #include "model/ids.h"
@@ -39,6 +40,7 @@ struct WarningSignal {
   std::int32_t signal = 0;  // 0 = none
   std::uint32_t seconds_before = 60;
   bool to_batch_shell = false;  // else to the steps only
+  friend bool operator==(const WarningSignal&, const WarningSignal&) = default;
 };
 template <class A>
 void describe(A& a, WarningSignal& x) {
@@ -50,6 +52,7 @@ void describe(A& a, WarningSignal& x) {
 struct Rlimit {
   std::string name;         // "nofile", "core": as in RLIMIT_NOFILE
   std::uint64_t value = 0;  // soft limit of the submitter; ~0 = unlimited
+  friend bool operator==(const Rlimit&, const Rlimit&) = default;
 };
 template <class A>
 void describe(A& a, Rlimit& x) {
@@ -68,7 +71,7 @@ struct LaunchAsk {
   std::string stdin_path, stdout_path, stderr_path;  // patterns (%j, %A...); "" = default
   bool append_output = false;
   std::uint32_t umask = 0022;
-  std::vector<Rlimit> limits;
+  SharedValue<std::vector<Rlimit>> limits;
 };
 
 inline void describe_blob(auto& a, std::string_view name, BlobId& id) {
@@ -103,6 +106,7 @@ struct WorkloadExtras {
   std::string submit_host;
   std::uint32_t submit_pid = 0;           // of a session's client
   std::vector<std::string> not_honoured;  // options accepted but without effect, for the owner
+  friend bool operator==(const WorkloadExtras&, const WorkloadExtras&) = default;
 };
 template <class A>
 void describe(A& a, WorkloadExtras& x) {
@@ -128,8 +132,9 @@ struct Workload {
   WorkloadKind kind = WorkloadKind::kFinite;
   std::string name, user, group, account, qos;
   std::uint32_t uid = 0, gid = 0;
-  std::vector<std::string> partitions;    // in order of preference; empty = the default one
-  std::vector<RoleAsk> roles{RoleAsk{}};  // one per component of a heterogeneous job
+  SharedValue<std::vector<std::string>> partitions;  // in order of preference; empty = default
+  // One per component of a heterogeneous job.
+  SharedValue<std::vector<RoleAsk>> roles{std::vector<RoleAsk>{RoleAsk{}}};
   std::optional<Duration> time_limit;     // none = the partition's default
   std::optional<Duration> time_min;
   Instant submitted;
@@ -146,7 +151,7 @@ struct Workload {
   // Chosen by the client at random: a submission asked again is known by it. 0 = none.
   std::uint64_t submission_key = 0;
   LaunchAsk launch;
-  WorkloadExtras extras;
+  SharedValue<WorkloadExtras> extras;
 
   bool is_array() const { return !array.empty(); }
   bool is_batch() const { return static_cast<bool>(launch.script); }

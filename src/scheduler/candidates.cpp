@@ -15,7 +15,7 @@ std::optional<std::uint32_t> first_eligible(Pass& pass, const WorkloadEntry& ent
   std::optional<std::uint32_t> first = entry.unstarted.first();
   why = pass.eligibility.check(entry, nullptr, first);
   bool each_its_own = std::any_of(
-      entry.workload.extras.dependencies.begin(), entry.workload.extras.dependencies.end(),
+      entry.workload.extras->dependencies.begin(), entry.workload.extras->dependencies.end(),
       [](const Dependency& d) { return d.kind == DependencyKind::kAfterCorr; });
   if (!why || !each_its_own) return first;
   for (auto index = first; index; index = entry.unstarted.next(*index + 1)) {

@@ -34,7 +34,7 @@ std::optional<Ineligible> Eligibility::check(const WorkloadEntry& entry, const G
   if (workload.hold == Hold::kUser) return wait_for(reason::kHeldUser);
   if (workload.hold == Hold::kAdmin) return wait_for(reason::kHeldAdmin);
   // --priority=0 holds, as with scontrol.
-  if (workload.extras.fixed_priority == 0u) return wait_for(reason::kHeldUser);
+  if (workload.extras->fixed_priority == 0u) return wait_for(reason::kHeldUser);
   if (gang && gang->state == GangState::kEnding) return wait_for(reason::kCleaning);
   if (workload.begin > now_) return wait_for(reason::kBeginTime, workload.begin);
   if (gang && gang->eligible > now_)

@@ -48,8 +48,8 @@ std::string ineligible_text(const Element& element, std::string_view why) {
     return fmt::format("at most {} of the array run at once", workload.array_throttle);
   if (why == reason::kPartitionStopped) return "none of its partitions exists any more";
   std::vector<std::string> all;
-  for (const Dependency& each : workload.extras.dependencies) all.push_back(dependency_text(each));
-  std::string list = join(all, workload.extras.any_dependency ? "?" : ",");
+  for (const Dependency& each : workload.extras->dependencies) all.push_back(dependency_text(each));
+  std::string list = join(all, workload.extras->any_dependency ? "?" : ",");
   return why == reason::kDependencyNever
              ? fmt::format("can never start: {} did not end as required", list)
              : fmt::format("waits for {}", list);
@@ -58,7 +58,7 @@ std::string ineligible_text(const Element& element, std::string_view why) {
 std::vector<std::string> ineligible_blockers(const Element& element, std::string_view why) {
   if (why == reason::kDependency || why == reason::kDependencyNever) {
     std::vector<std::string> out;
-    for (const Dependency& each : element.entry->workload.extras.dependencies)
+    for (const Dependency& each : element.entry->workload.extras->dependencies)
       out.push_back("dependency " + dependency_text(each));
     return out;
   }
@@ -67,6 +67,11 @@ std::vector<std::string> ineligible_blockers(const Element& element, std::string
   if (why == reason::kBeginTime || why == reason::kRetrying) return {"time"};
   if (why == reason::kCleaning) return {"clean-up"};
   return {"hold"};
+}
+
+bool is_same_for_all(std::string_view why) {
+  return why == reason::kHeldUser || why == reason::kHeldAdmin || why == reason::kBeginTime ||
+         why == reason::kCleaning;
 }
 
 // Jobs ahead that compete for the same nodes.
@@ -189,8 +194,17 @@ void note_ineligible(Pass& pass, Element& element, const Ineligible& why) {
     pass.plan.next_look = std::min(pass.plan.next_look, why.until);
   // Its next element may start as soon as another ends.
   if (why.reason == reason::kArrayThrottle) pass.somebody_throttled = true;
+  const bool common = is_same_for_all(why.reason);
+  if (common) {
+    for (const auto& known : pass.common_waits) {
+      if (known->reason != why.reason) continue;
+      element.wait = known;
+      return;
+    }
+  }
   element.wait = make_wait(why.reason, ineligible_text(element, why.reason),
                            ineligible_blockers(element, why.reason));
+  if (common) pass.common_waits.push_back(element.wait);
 }
 
 void note_refused(Pass& pass, const Candidate& candidate, std::string_view why) {

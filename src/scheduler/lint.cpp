@@ -134,12 +134,12 @@ void check_nodes(const PassInput& input, const Workload& workload, const Start& 
 
 // An element is started or waits, once; a started one was pending.
 void check_elements(const PassInput& input, const Plan& plan, Findings& findings) {
-  std::set<ElementRef> seen;
+  std::vector<ElementRef> seen;
+  seen.reserve(plan.starts.size() + plan.waiting.size());
   auto note = [&](const ElementRef& element, std::string_view what) {
     if (!input.agenda.pending.contains(element.workload.value()))
       findings.push_back(fmt::format("{} {} but is not pending", lint_name(element), what));
-    if (!seen.insert(element).second)
-      findings.push_back(fmt::format("{} is decided twice", lint_name(element)));
+    seen.push_back(element);
     const WorkloadEntry* entry = input.state.workloads.find(element.workload.value());
     if (!entry) return;
     bool exists = element.gang ? input.state.gangs.find(element.gang.value()) &&
@@ -156,6 +156,10 @@ void check_elements(const PassInput& input, const Plan& plan, Findings& findings
     if (!waiting.wait || waiting.wait->reason.empty() || waiting.wait->text.empty())
       findings.push_back(fmt::format("{} waits without a reason", lint_name(waiting.element)));
   }
+  std::sort(seen.begin(), seen.end());
+  for (auto twice = std::adjacent_find(seen.begin(), seen.end()); twice != seen.end();
+       twice = std::adjacent_find(twice + 1, seen.end()))
+    findings.push_back(fmt::format("{} is decided twice", lint_name(*twice)));
   auto before = [](const Waiting& a, const Waiting& b) {
     return std::pair(a.element.workload, a.element.gang) <
            std::pair(b.element.workload, b.element.gang);

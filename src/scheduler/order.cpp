@@ -52,8 +52,8 @@ PriorityParts priority_in(const PriorityBasis& basis, const PartitionSpec& parti
   PriorityParts parts;
   parts.nice = workload.nice;
   if (workload.hold != Hold::kNone) return parts;
-  if (workload.extras.fixed_priority) {
-    parts.total = *workload.extras.fixed_priority;
+  if (workload.extras->fixed_priority) {
+    parts.total = *workload.extras->fixed_priority;
     return parts;
   }
   const PriorityWeights& weights = basis.weights;

@@ -79,6 +79,8 @@ struct Pass {
   bool somebody_waits = false;                // for room that will come
   bool somebody_throttled = false;            // an array at its limit
   std::vector<Unfinished> unfinished;
+  // Of reasons whose explanation is the same for everybody: held, begin time, cleaning.
+  std::vector<std::shared_ptr<const Wait>> common_waits;
   std::vector<ElementRef> owners;  // Timeline::Owner: who holds or is promised
   NodeSet blocked_nodes;           // candidates of those that wait for room
   NodeSet promised_nodes;          // candidates of those that are promised a start

@@ -12,7 +12,7 @@ bool advance(Pass& pass, Element& element) {
   element.settled = true;
   if (element.gang || !element.ref.array_index) return false;
   auto next = element.entry->unstarted.next(*element.ref.array_index + 1);
-  bool own_dependencies = !element.entry->workload.extras.dependencies.empty();
+  bool own_dependencies = !element.entry->workload.extras->dependencies.empty();
   std::optional<Ineligible> why;
   std::optional<std::uint32_t> passed_over;
   while (next && own_dependencies) {

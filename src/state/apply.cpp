@@ -41,6 +41,22 @@ bool holds_slots(GangState state) {
 
 }  // namespace
 
+void share_equal_parts(const ClusterState& state, Workload& workload) {
+  constexpr std::uint32_t kLookBack = 16;
+  bool limits = false, roles = false, partitions = false, extras = false;
+  const std::uint32_t id = workload.id.value();
+  for (std::uint32_t back = 1; back <= kLookBack && back < id; ++back) {
+    const WorkloadEntry* entry = state.workloads.find(id - back);
+    if (!entry) continue;
+    const Workload& other = entry->workload;
+    limits = limits || workload.launch.limits.unify(other.launch.limits);
+    roles = roles || workload.roles.unify(other.roles);
+    partitions = partitions || workload.partitions.unify(other.partitions);
+    extras = extras || workload.extras.unify(other.extras);
+    if (limits && roles && partitions && extras) return;
+  }
+}
+
 Status Fold::unknown(std::string_view what, std::uint32_t id) {
   return fail(ErrorCode::kCorrupt,
               fmt::format("an event names {} {}, which does not exist", what, id));

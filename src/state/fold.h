@@ -6,6 +6,9 @@
 
 namespace tutti::state {
 
+// Lets the record share what is equal in one of the few submitted before it.
+void share_equal_parts(const ClusterState& state, Workload& workload);
+
 struct Fold {
   ClusterState& state;
   Agenda& agenda;

@@ -84,6 +84,7 @@ Status Fold::operator()(const WorkloadSubmitted& e) {
     return fail(ErrorCode::kCorrupt, fmt::format("workload number {} is used twice", id));
   WorkloadEntry entry;
   entry.workload = e.workload;
+  share_equal_parts(state, entry.workload);
   if (e.workload.is_array()) {
     auto indices = parse_index_set(e.workload.array, kNoLimit - 1);
     if (!indices) return tl::unexpected<Error>(indices.error());
@@ -116,14 +117,14 @@ Status Fold::operator()(const WorkloadChanged& e) {
   WorkloadEntry changed = *state.workloads.find(e.workload.value());
   Workload& w = changed.workload;
   if (e.hold && !e.gang) w.hold = *e.hold;
-  if (e.priority) w.extras.fixed_priority = *e.priority;
-  if (e.clear_priority) w.extras.fixed_priority.reset();
+  if (e.priority) w.extras.edit().fixed_priority = *e.priority;
+  if (e.clear_priority) w.extras.edit().fixed_priority.reset();
   if (e.nice) w.nice = *e.nice;
   if (e.time_limit) w.time_limit = *e.time_limit;
   if (e.begin) w.begin = *e.begin;
   if (e.name) w.name = *e.name;
-  if (e.comment) w.extras.comment = *e.comment;
-  if (e.admin_comment) w.extras.admin_comment = *e.admin_comment;
+  if (e.comment) w.extras.edit().comment = *e.comment;
+  if (e.admin_comment) w.extras.edit().admin_comment = *e.admin_comment;
   if (e.account) w.account = *e.account;
   if (e.qos) w.qos = *e.qos;
   if (e.partitions) w.partitions = *e.partitions;
@@ -131,7 +132,7 @@ Status Fold::operator()(const WorkloadChanged& e) {
   if (e.requeue) w.requeue = *e.requeue;
   if (e.detached) w.detached = *e.detached;
   if (e.roles) w.roles = *e.roles;
-  if (e.dependencies) w.extras.dependencies = *e.dependencies;
+  if (e.dependencies) w.extras.edit().dependencies = *e.dependencies;
   put(std::move(changed));
   return {};
 }

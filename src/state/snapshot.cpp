@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "state/apply.h"
+#include "state/fold.h"
 
 namespace tutti {
 
@@ -82,6 +83,7 @@ Result<ClusterState> decode_snapshot(std::string_view text) {
     state.nodes.put(i + 1, std::make_shared<const NodeState>(std::move(body->nodes[i])));
   for (WorkloadEntry& entry : body->workloads) {
     std::uint32_t id = entry.workload.id.value();
+    share_equal_parts(state, entry.workload);
     state.workloads.put(id, std::make_shared<const WorkloadEntry>(std::move(entry)));
   }
   for (Gang& gang : body->gangs) {

@@ -224,7 +224,7 @@ bool parse_job(Words& words, Happening& out) {
   workload.user = "user";
   workload.uid = 1000;
   while (!words.done()) {
-    if (auto good = parse_role_word(words, workload.roles.back())) {
+    if (auto good = parse_role_word(words, workload.roles.edit().back())) {
       if (!*good) return false;
       continue;
     }
@@ -240,9 +240,9 @@ bool parse_job(Words& words, Happening& out) {
     else if (words.take_if("fails"))
       job.fails = true;
     else if (words.take_if("partition"))
-      for (std::string_view name : split(words.take(), ',')) workload.partitions.emplace_back(name);
+      for (std::string_view name : split(words.take(), ',')) workload.partitions.edit().emplace_back(name);
     else if (words.take_if("priority"))
-      workload.extras.fixed_priority = words.number();
+      workload.extras.edit().fixed_priority = words.number();
     else if (words.take_if("nice"))
       workload.nice = static_cast<std::int32_t>(words.number());
     else if (words.take_if("begin"))
@@ -254,9 +254,9 @@ bool parse_job(Words& words, Happening& out) {
     else if (words.take_if("after"))
       job.dependencies = std::string(words.take());
     else if (words.take_if("any"))
-      workload.extras.any_dependency = true;
+      workload.extras.edit().any_dependency = true;
     else if (words.take_if("+"))
-      workload.roles.emplace_back();
+      workload.roles.edit().emplace_back();
     else if (words.take_if("array")) {
       auto array = parse_array_spec(words.take(), 1'000'000);
       if (!array) return false;

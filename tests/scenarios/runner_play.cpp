@@ -93,7 +93,7 @@ class World {
     workload.submitted = now();
     if (line.begin > 0) workload.begin = Instant::from_ms(kStart + line.begin * 1000);
     for (std::string_view piece : split(line.dependencies, ',', EmptyPieces::kDrop))
-      workload.extras.dependencies.push_back(dependency(piece));
+      workload.extras.edit().dependencies.push_back(dependency(piece));
     Status status = scheduler::check_can_ever_run(*state_.spec, workload);
     if (!status) {
       say(fmt::format("{} is refused: {}: {}", line.name, status.error().reason,

@@ -115,11 +115,11 @@ void add_identity(JsonOut& out, const JobRow& row, const StateView& view) {
   out.maybe("het_job_id", row.is_het() ? w.id.value() : 0);
   out.text("het_job_id_set", row.is_het() ? fmt::format("{}", w.id.value()) : std::string());
   out.maybe("het_job_offset", row.role);
-  out.text("wckey", w.extras.wckey);
-  out.text("comment", w.extras.comment);
-  out.text("admin_comment", w.extras.admin_comment);
+  out.text("wckey", w.extras->wckey);
+  out.text("comment", w.extras->comment);
+  out.text("admin_comment", w.extras->admin_comment);
   out.text("system_comment", "");
-  out.text("allocating_node", w.extras.submit_host);
+  out.text("allocating_node", w.extras->submit_host);
   out.number("association_id", 0);
 }
 
@@ -202,8 +202,8 @@ void add_request(JsonOut& out, const JobRow& row, const StateView& view) {
   out.text("excluded_nodes", fold_nodes(ask.nodes_out));
   out.boolean("contiguous", ask.contiguous);
   out.list("shared", ask.exclusive ? std::vector<std::string>{"none"} : std::vector<std::string>{});
-  out.text("licenses", row.workload().extras.licenses);
-  out.text("resv_name", row.workload().extras.reservation);
+  out.text("licenses", row.workload().extras->licenses);
+  out.text("resv_name", row.workload().extras->reservation);
 }
 
 void add_place(JsonOut& out, const JobRow& row, const StateView& view) {
@@ -230,7 +230,7 @@ void add_place(JsonOut& out, const JobRow& row, const StateView& view) {
   out.text("stdout_expanded", output_path(row, OutputKind::kStdout, Patterns::kExpanded));
   out.text("stderr_expanded", output_path(row, OutputKind::kStderr, Patterns::kExpanded));
   out.list("mail_type", {});
-  out.text("mail_user", w.extras.mail_user);
+  out.text("mail_user", w.extras->mail_user);
 }
 
 Output jobs_json(const StateView& view, const std::vector<JobRow>& rows, std::string_view command) {

@@ -119,8 +119,8 @@ void add_job_head(JsonOut& out, const SacctRow& row, const Gang& gang) {
   out.number("id", 0);
   out.close();
   out.open("comment");
-  out.text("administrator", w.extras.admin_comment);
-  out.text("job", w.extras.comment);
+  out.text("administrator", w.extras->admin_comment);
+  out.text("job", w.extras->comment);
   out.text("system", "");
   out.close();
   out.open("array");
@@ -205,10 +205,10 @@ void add_job_rest(JsonOut& out, const SacctRow& row, const Gang& gang) {
   out.number("restart_cnt", gang.restarts);
   out.open("reservation");
   out.number("id", 0);
-  out.text("name", w.extras.reservation);
+  out.text("name", w.extras->reservation);
   out.close();
   out.open("wckey");
-  out.text("wckey", w.extras.wckey);
+  out.text("wckey", w.extras->wckey);
   out.list("flags", {});
   out.close();
   out.text("working_directory", w.launch.work_dir);

@@ -179,13 +179,14 @@ Show show_of(const JobOptions& options) {
 Parsed<Workload> lower_workload(Lowering& lowering, const std::vector<JobOptions>& components) {
   const JobOptions& o = components.front();
   Workload workload;
-  workload.roles.clear();
+  std::vector<RoleAsk> roles;
   for (std::size_t i = 0; i < components.size(); ++i) {
     auto role = lower_role(lowering, components[i]);
     if (!role) return tl::unexpected(role.error());
     if (components.size() > 1) role->name = std::to_string(i);
-    workload.roles.push_back(std::move(*role));
+    roles.push_back(std::move(*role));
   }
+  workload.roles = std::move(roles);
   workload.name = o.job_name;
   workload.user = lowering.context.user;
   workload.group = lowering.context.group;
@@ -193,10 +194,11 @@ Parsed<Workload> lower_workload(Lowering& lowering, const std::vector<JobOptions
   workload.qos = o.qos;
   workload.uid = lowering.context.uid;
   workload.gid = lowering.context.gid;
+  std::vector<std::string> partitions;
   for (std::string_view one : split(o.partition, ',', EmptyPieces::kDrop))
-    if (std::string name(trim(one));
-        std::ranges::find(workload.partitions, name) == workload.partitions.end())
-      workload.partitions.push_back(std::move(name));
+    if (std::string name(trim(one)); std::ranges::find(partitions, name) == partitions.end())
+      partitions.push_back(std::move(name));
+  workload.partitions = std::move(partitions);
   workload.time_limit = o.time_limit;
   workload.time_min = o.time_min;
   workload.begin = o.begin_at;

@@ -158,7 +158,7 @@ std::vector<std::string> job_lines(const JobRow& row, const StateView& view, con
   bool placed = row.gang && !row.is_pending() && !gang.partition.empty();
   lines.push_back(fmt::format("Partition={} AllocNode:Sid={}:{}",
                               placed ? gang.partition : row.view->partition,
-                              or_null(w.extras.submit_host), w.extras.submit_pid));
+                              or_null(w.extras->submit_host), w.extras->submit_pid));
   lines.push_back(fmt::format("ReqNodeList={} ExcNodeList={}",
                               or_null(fold_nodes(row.ask().nodes_in)),
                               or_null(fold_nodes(row.ask().nodes_out))));
@@ -178,13 +178,13 @@ std::vector<std::string> job_lines(const JobRow& row, const StateView& view, con
   lines.push_back(fmt::format("Features={} DelayBoot=00:00:00", or_null(row.ask().features)));
   lines.push_back(fmt::format("OverSubscribe={} Contiguous={:d} Licenses={} Network=(null)",
                               row.ask().exclusive ? "NO" : "OK", row.ask().contiguous,
-                              or_null(w.extras.licenses)));
+                              or_null(w.extras->licenses)));
   lines.push_back("Command=" + or_null(w.launch.command));
   lines.push_back("WorkDir=" + w.launch.work_dir);
-  if (!w.extras.reservation.empty()) lines.push_back("Reservation=" + w.extras.reservation);
-  if (!w.extras.admin_comment.empty())
-    lines.push_back("AdminComment=" + w.extras.admin_comment + " ");
-  if (!w.extras.comment.empty()) lines.push_back("Comment=" + w.extras.comment + " ");
+  if (!w.extras->reservation.empty()) lines.push_back("Reservation=" + w.extras->reservation);
+  if (!w.extras->admin_comment.empty())
+    lines.push_back("AdminComment=" + w.extras->admin_comment + " ");
+  if (!w.extras->comment.empty()) lines.push_back("Comment=" + w.extras->comment + " ");
   if (w.is_batch())
     for (auto [name, kind] :
          {std::pair{"StdErr=", OutputKind::kStderr}, std::pair{"StdIn=", OutputKind::kStdin},

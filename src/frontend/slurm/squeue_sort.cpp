@@ -39,7 +39,7 @@ bool passes_user(const Workload& w, const std::vector<std::string>& users) {
 
 bool passes_licenses(const Workload& w, const std::vector<std::string>& licenses) {
   if (licenses.empty()) return true;
-  for (std::string_view piece : split(w.extras.licenses, ',', EmptyPieces::kDrop))
+  for (std::string_view piece : split(w.extras->licenses, ',', EmptyPieces::kDrop))
     if (contains(licenses, piece.substr(0, piece.find_first_of(":@")))) return true;
   return false;
 }
@@ -174,7 +174,7 @@ bool passes(const JobRow& row, const JobFilter& f) {
   return passes_jobs(row, f.jobs) && passes_user(w, f.users) &&
          passes_partition(row, f.partitions) && empty_or_contains(f.accounts, w.account) &&
          empty_or_contains(f.qos, w.qos) && empty_or_contains(f.names, w.name) &&
-         empty_or_contains(f.reservations, w.extras.reservation) &&
+         empty_or_contains(f.reservations, w.extras->reservation) &&
          passes_licenses(w, f.licenses) && passes_nodes(row, f.nodes);
 }
 

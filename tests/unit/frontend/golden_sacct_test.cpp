@@ -15,7 +15,7 @@ JobRecord done(std::uint32_t id, const std::string& name, Outcome outcome, ExitS
   WorkloadView view = simple_job(id, name, at(20, 0, 3));
   JobRecord r;
   r.workload = view.workload;
-  r.workload.roles[0].memory_mib_per_cpu = 1000;
+  r.workload.roles.edit()[0].memory_mib_per_cpu = 1000;
   r.cluster = "lab";
   r.partition = "batch";
   r.time_limit = Duration::minutes(10);

@@ -88,11 +88,11 @@ TEST(GoldenSqueue, ArraysAndDependencies) {
 
   StateView dependent = array;
   WorkloadView after = waiting(22, "after", reason::kDependency);
-  after.workload.extras.dependencies = {{DependencyKind::kAfterOk, 19, {}, 0}};
+  after.workload.extras.edit().dependencies = {{DependencyKind::kAfterOk, 19, {}, 0}};
   WorkloadView any = waiting(23, "afterany", reason::kDependency);
-  any.workload.extras.dependencies = {{DependencyKind::kAfterAny, 19, {}, 0}};
+  any.workload.extras.edit().dependencies = {{DependencyKind::kAfterAny, 19, {}, 0}};
   WorkloadView single = waiting(24, "single", reason::kNoneYet);
-  single.workload.extras.dependencies = {{DependencyKind::kSingleton, 0, {}, 0}};
+  single.workload.extras.edit().dependencies = {{DependencyKind::kSingleton, 0, {}, 0}};
   dependent.workloads.insert(dependent.workloads.end(), {after, any, single});
 
   // All elements are over; the third failed.

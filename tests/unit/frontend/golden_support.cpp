@@ -97,12 +97,12 @@ WorkloadView simple_job(std::uint32_t id, const std::string& name, Instant submi
   w.uid = w.gid = 2001;
   w.account = "research";
   w.qos = "normal";
-  w.partitions = {"batch"};
+  w.partitions = std::vector<std::string>{"batch"};
   w.submitted = submitted;
   w.launch.script.low = 1;
   w.launch.work_dir = "~alice/g";
-  w.extras.submit_host = "localhost";
-  w.extras.submit_pid = 2980;
+  w.extras.edit().submit_host = "localhost";
+  w.extras.edit().submit_pid = 2980;
   view.partition = "batch";
   view.eligible = submitted;
   view.simple_unstarted = true;
@@ -142,7 +142,7 @@ WorkloadView job_31() {
   train.simple_unstarted = false;
   train.time_limit = Duration::minutes(120);
   train.priority = {10365, 0, 10000, 265, 100, 0, 0};
-  RoleAsk& ask = train.workload.roles[0];
+  RoleAsk& ask = train.workload.roles.edit()[0];
   ask.nodes_min = ask.nodes_max = 2;
   ask.tasks = 8;
   ask.tasks_per_node = 4;
@@ -150,7 +150,7 @@ WorkloadView job_31() {
   ask.gpus_per_node = 4;
   ask.gpu_type = "rtxpro6000";
   ask.memory_mib_per_node = 65536;
-  train.workload.extras.comment = "golden";
+  train.workload.extras.edit().comment = "golden";
   train.workload.launch.command = "~alice/g/train.sh";
   GangView gang = gang_on(31, 31, GangState::kRunning, {"node01", "node02"}, 8, 65536, 4);
   gang.gang.allocated = gang.gang.started = at(20, 0, 42);
@@ -195,7 +195,7 @@ StateView jobs_31_to_35() {
 
   WorkloadView wide = simple_job(32, "wide", at(20, 0, 43));
   wide.time_limit = Duration::minutes(30);
-  RoleAsk& wide_ask = wide.workload.roles[0];
+  RoleAsk& wide_ask = wide.workload.roles.edit()[0];
   wide_ask.nodes_min = wide_ask.nodes_max = wide_ask.tasks = 4;
   wide_ask.gpus_per_node = 8;
   wide.priority = {10603, 0, 10000, 503, 100, 0, 0};
@@ -207,10 +207,10 @@ StateView jobs_31_to_35() {
   wait_for(held, reason::kHeldUser, {}, {});
 
   WorkloadView fast = simple_job(34, "a-very-long-job-name-indeed", at(20, 0, 44));
-  fast.workload.partitions = {"short"};
+  fast.workload.partitions = std::vector<std::string>{"short"};
   fast.partition = "short";
   fast.time_limit = Duration::minutes(5);
-  RoleAsk& fast_ask = fast.workload.roles[0];
+  RoleAsk& fast_ask = fast.workload.roles.edit()[0];
   fast_ask.nodes_min = fast_ask.nodes_max = fast_ask.tasks = 4;
   fast_ask.exclusive = true;
   fast.priority = {11503, 0, 10000, 503, 1000, 0, 0};

@@ -33,8 +33,8 @@ StateView mixed_queue() {
   StateView array = array_19();
   view.workloads.push_back(array.workloads[0]);
   WorkloadView het = simple_job(40, "het", at(20, 1, 0));
-  het.workload.roles.resize(2);
-  het.workload.roles[1].tasks = 2;
+  het.workload.roles.edit().resize(2);
+  het.workload.roles.edit()[1].tasks = 2;
   view.workloads.push_back(het);
   return view;
 }
