@@ -8,10 +8,18 @@
 #pragma once
 
 #include <cstddef>
+#include <initializer_list>
 #include <memory>
 #include <utility>
 
 namespace tutti {
+
+template <class T>
+concept List = requires(const T& list) {
+  typename T::value_type;
+  list.begin();
+  list[0];
+};
 
 template <class T>
 class SharedValue {
@@ -20,6 +28,11 @@ class SharedValue {
   SharedValue() : value_(shared_default()) {}
   // NOLINTNEXTLINE(google-explicit-constructor): stands where a T stood
   SharedValue(T value) : value_(std::make_shared<T>(std::move(value))) {}
+
+  template <class U = T>
+    requires List<U>
+  // NOLINTNEXTLINE(google-explicit-constructor)
+  SharedValue(std::initializer_list<typename U::value_type> list) : SharedValue(T(list)) {}
 
   const T& get() const { return *value_; }
   const T& operator*() const { return *value_; }
@@ -43,14 +56,42 @@ class SharedValue {
   }
   bool is_shared_default() const { return value_ == shared_default(); }
 
-  // What a reader of a list needs.
-  auto begin() const { return value_->begin(); }
-  auto end() const { return value_->end(); }
-  std::size_t size() const { return value_->size(); }
-  bool empty() const { return value_->empty(); }
-  const auto& operator[](std::size_t index) const { return (*value_)[index]; }
-  const auto& front() const { return value_->front(); }
-  const auto& back() const { return value_->back(); }
+  // What a reader of a list needs, where T is one.
+  auto begin() const
+    requires List<T>
+  {
+    return value_->begin();
+  }
+  auto end() const
+    requires List<T>
+  {
+    return value_->end();
+  }
+  std::size_t size() const
+    requires List<T>
+  {
+    return value_->size();
+  }
+  bool empty() const
+    requires List<T>
+  {
+    return value_->empty();
+  }
+  const auto& operator[](std::size_t index) const
+    requires List<T>
+  {
+    return (*value_)[index];
+  }
+  const auto& front() const
+    requires List<T>
+  {
+    return value_->front();
+  }
+  const auto& back() const
+    requires List<T>
+  {
+    return value_->back();
+  }
 
   friend bool operator==(const SharedValue& a, const SharedValue& b) {
     return a.value_ == b.value_ || *a.value_ == *b.value_;

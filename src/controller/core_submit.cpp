@@ -33,10 +33,10 @@ const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& 
 Status check_names(const ClusterSpec& spec, const Workload& w) {
   if (!w.qos.empty() && w.qos != kDefaultQos)
     return refused(reason::kInvalidQos, fmt::format("qos {} does not exist: there is only {}", w.qos, kDefaultQos));
-  if (!w.extras.reservation.empty())
-    return refused(reason::kInvalidReservation, fmt::format("reservation {} does not exist", w.extras.reservation));
-  if (!w.extras.licenses.empty())
-    return refused(reason::kInvalidLicense, fmt::format("licenses {}: none are configured", w.extras.licenses));
+  if (!w.extras->reservation.empty())
+    return refused(reason::kInvalidReservation, fmt::format("reservation {} does not exist", w.extras->reservation));
+  if (!w.extras->licenses.empty())
+    return refused(reason::kInvalidLicense, fmt::format("licenses {}: none are configured", w.extras->licenses));
   for (const std::string& name : w.partitions) {
     const PartitionSpec& p = *find_partition(spec, name);
     auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), w.account) != list.end(); };
@@ -100,8 +100,9 @@ Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
   w.id = WorkloadId(state_.next_id);
   w.submitted = now_;
   if (w.qos.empty()) w.qos = kDefaultQos;
-  for (Dependency& d : w.extras.dependencies)
-    if (const WorkloadEntry* other = state_.workloads.find(d.job)) d.of_array = !d.array_index && other->workload.is_array();
+  if (!w.extras->dependencies.empty())
+    for (Dependency& d : w.extras.edit().dependencies)
+      if (const WorkloadEntry* other = state_.workloads.find(d.job)) d.of_array = !d.array_index && other->workload.is_array();
   if (w.user.empty()) w.user = users_.user_name(w.uid);
   if (w.user.empty()) w.user = std::to_string(w.uid);
   if (w.group.empty()) w.group = users_.group_name(w.gid);

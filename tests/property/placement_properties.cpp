@@ -185,7 +185,7 @@ TEST(PlacementProperty, CanEverRunIsWhatStartsOnTheEmptyCluster) {
     }
     Workload workload;
     workload.roles = {cluster.make_ask()};
-    if (cluster.chance(20)) workload.roles.push_back(cluster.make_ask());
+    if (cluster.chance(20)) workload.roles.edit().push_back(cluster.make_ask());
     Status ever = scheduler::check_can_ever_run(*cluster.state.spec, workload);
     cluster.submit(workload);
     scheduler::Plan plan = scheduler::plan(cluster.input());

@@ -96,7 +96,7 @@ RoleAsk RandomCluster::make_ask() {
 Workload RandomCluster::make_workload() {
   Workload workload;
   workload.roles = {make_ask()};
-  if (chance(15)) workload.roles.push_back(make_ask());
+  if (chance(15)) workload.roles.edit().push_back(make_ask());
   if (chance(80)) workload.time_limit = Duration::seconds(10 * (1 + below(20)));
   if (chance(30)) workload.partitions = {"some"};
   if (chance(10)) workload.partitions = {"some", "all"};
@@ -104,7 +104,7 @@ Workload RandomCluster::make_workload() {
     workload.array = "0-2";
     workload.array_throttle = below(3);
   }
-  if (chance(50)) workload.extras.fixed_priority = 1 + below(5);
+  if (chance(50)) workload.extras.edit().fixed_priority = 1 + below(5);
   if (chance(10)) workload.hold = Hold::kUser;
   if (chance(10)) workload.begin = now + Duration::seconds(below(30));
   return workload;

@@ -273,7 +273,7 @@ Parsed<LoweredAllocation> lower_salloc(std::span<const std::string> words,
   if (!workload) return tl::unexpected(workload.error());
   out.command = parsed->operands;
   workload->kind = WorkloadKind::kSession;
-  workload->extras.submit_pid = context.pid;
+  workload->extras.edit().submit_pid = context.pid;
   if (workload->name.empty())
     workload->name = out.command.empty() ? "interactive" : base_name(out.command.front());
   out.submission.workload = std::move(*workload);

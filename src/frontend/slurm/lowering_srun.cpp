@@ -168,7 +168,7 @@ Parsed<void> lower_own_allocation(Lowering& lowering, const ParsedCommand& parse
   auto workload = lower_workload(lowering, parsed.components);
   if (!workload) return tl::unexpected(workload.error());
   workload->kind = WorkloadKind::kSession;
-  workload->extras.submit_pid = lowering.context.pid;
+  workload->extras.edit().submit_pid = lowering.context.pid;
   if (workload->name.empty() && !parsed.commands.front().empty())
     workload->name = base_name(parsed.commands.front().front());
   // The step's streams are not the job's.

@@ -189,9 +189,10 @@ TEST(Heterogeneous, TwoComponentsOnOneNodeArePreparedAsOne) {
   Cluster cluster(1);
   cluster.connect_all();
   Submission submission = Cluster::job(1);
-  submission.workload.roles[0].tasks = submission.workload.roles[0].tasks_per_node = 2;
-  submission.workload.roles.push_back(submission.workload.roles[0]);
-  submission.workload.roles[0].gpus_per_node = 1;
+  std::vector<RoleAsk>& roles = submission.workload.roles.edit();
+  roles[0].tasks = roles[0].tasks_per_node = 2;
+  roles.push_back(RoleAsk(roles[0]));
+  roles[0].gpus_per_node = 1;
   std::uint32_t job = cluster.must_submit(std::move(submission));
   ASSERT_EQ(cluster.gang(job).slots.size(), 2u);
   auto orders = cluster.orders<to_agent::PrepareGang>(0);

@@ -127,7 +127,7 @@ TEST_F(RollCall, AnswersForUnknownGangsAreHarmless) {
 
 TEST_F(RollCall, OthersStartInTheSamePass) {
   Submission waiting = Cluster::job(1);
-  waiting.workload.roles[0].nodes_in = {"n" + std::to_string(nodes[1])};
+  waiting.workload.roles.edit()[0].nodes_in = {"n" + std::to_string(nodes[1])};
   std::uint32_t other = cluster.must_submit(std::move(waiting));
   ASSERT_EQ(cluster.core->state().gangs.find(other), nullptr);
   cluster.refuse(nodes[1], first_life, "busy");

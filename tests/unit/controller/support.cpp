@@ -96,9 +96,10 @@ Submission Cluster::job(std::uint32_t nodes) {
   Submission s;
   s.workload.name = "job";
   s.workload.uid = s.workload.gid = 1000;
-  s.workload.roles[0].nodes_min = s.workload.roles[0].nodes_max = nodes;
-  s.workload.roles[0].tasks = nodes * 8;
-  s.workload.roles[0].tasks_per_node = 8;
+  RoleAsk& role = s.workload.roles.edit()[0];
+  role.nodes_min = role.nodes_max = nodes;
+  role.tasks = nodes * 8;
+  role.tasks_per_node = 8;
   s.workload.launch.work_dir = "/tmp";
   s.script = "#!/bin/sh\ntrue\n";
   s.environment = std::string("A=1\0B=2", 7);

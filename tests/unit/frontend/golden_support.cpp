@@ -97,7 +97,7 @@ WorkloadView simple_job(std::uint32_t id, const std::string& name, Instant submi
   w.uid = w.gid = 2001;
   w.account = "research";
   w.qos = "normal";
-  w.partitions = std::vector<std::string>{"batch"};
+  w.partitions = {"batch"};
   w.submitted = submitted;
   w.launch.script.low = 1;
   w.launch.work_dir = "~alice/g";
@@ -207,7 +207,7 @@ StateView jobs_31_to_35() {
   wait_for(held, reason::kHeldUser, {}, {});
 
   WorkloadView fast = simple_job(34, "a-very-long-job-name-indeed", at(20, 0, 44));
-  fast.workload.partitions = std::vector<std::string>{"short"};
+  fast.workload.partitions = {"short"};
   fast.partition = "short";
   fast.time_limit = Duration::minutes(5);
   RoleAsk& fast_ask = fast.workload.roles.edit()[0];

@@ -35,7 +35,7 @@ struct Cluster {
   WorkloadId submit(RoleAsk ask, std::optional<Duration> limit = std::nullopt) {
     Workload workload;
     workload.id = WorkloadId(state.next_id);
-    workload.roles = std::vector<RoleAsk>{std::move(ask)};
+    workload.roles = {std::move(ask)};
     workload.time_limit = limit;
     workload.submitted = now;
     apply(WorkloadSubmitted{workload});
@@ -132,7 +132,7 @@ TEST(CanEverRun, FollowsSlurmAndSaysWhatIsMissing) {
   Cluster cluster(4);
   auto reason_of = [&](RoleAsk ask) {
     Workload workload;
-    workload.roles = std::vector<RoleAsk>{std::move(ask)};
+    workload.roles = {std::move(ask)};
     Status status = check_can_ever_run(*cluster.state.spec, workload);
     return status ? std::string() : status.error().reason;
   };
@@ -160,7 +160,7 @@ TEST(CanEverRun, LimitsOfAPartitionOnlyMakeTheJobWait) {
   cluster.apply(ClusterConfigured{spec});
   RoleAsk two{.nodes_min = 2, .nodes_max = 2};
   Workload workload;
-  workload.roles = std::vector<RoleAsk>{two};
+  workload.roles = {two};
   EXPECT_TRUE(check_can_ever_run(spec, workload));
   cluster.submit(two);
   cluster.submit({}, Duration::minutes(61));
