@@ -6,12 +6,12 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/cow_table.h"
+#include "base/id_set.h"
 #include "base/index_set.h"
 #include "model/cluster.h"
 #include "model/gang.h"
@@ -48,9 +48,9 @@ struct ClusterState {
 };
 
 struct Agenda {
-  std::set<std::uint32_t> pending;   // workloads with an unstarted element or a pending gang
-  std::set<std::uint32_t> active;    // gangs that hold slots: preparing, running, ending
-  std::set<std::uint32_t> finished;  // workloads that are over but still remembered
+  IdSet pending;   // workloads with an unstarted element or a pending gang
+  IdSet active;    // gangs that hold slots: preparing, running, ending
+  IdSet finished;  // workloads that are over but still remembered
   friend bool operator==(const Agenda&, const Agenda&) = default;
 };
 

@@ -342,6 +342,10 @@ void explain(Pass& pass) {
       add_holders(pass, unfinished);
   }
   std::shared_ptr<const Wait> not_looked;
+  // Kept until the next pass: without room to spare.
+  pass.plan.waiting.reserve(static_cast<std::size_t>(
+      std::count_if(pass.elements.begin(), pass.elements.end(),
+                    [](const Element& e) { return !e.settled || e.wait; })));
   for (Element& element : pass.elements) {
     if (element.settled && !element.wait) continue;
     if (!element.wait) {
