@@ -256,6 +256,14 @@ Result<T> from_json(JsonNode node) {
   return value;
 }
 
+// As from_json() below, without a copy of the text.
+template <class T>
+Result<T> from_own_json(std::string text) {
+  auto document = JsonDocument::parse_own(std::move(text));
+  if (!document) return tl::unexpected<Error>(document.error());
+  return from_json<T>(document->root());
+}
+
 template <class T>
 Result<T> from_json(std::string_view text) {
   auto document = JsonDocument::parse(text);

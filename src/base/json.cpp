@@ -7,9 +7,10 @@
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 #include <rapidjson/error/en.h>
-#include <rapidjson/stringbuffer.h>
-#include <rapidjson/writer.h>
+#include <rapidjson/internal/dtoa.h>
 
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <cstring>
 
@@ -42,35 +43,99 @@ bool too_deep(std::string_view text) {
 }
 }  // namespace
 
+// Written by hand: RapidJSON's writer looks at every character of every key and copies the text at
+// the end, which was half of the cost of a listing.
 struct JsonWriter::Impl {
-  rapidjson::StringBuffer buffer;
-  rapidjson::Writer<rapidjson::StringBuffer> writer{buffer};
+  std::string text;
+  bool comma = false;  // a value stands before the next one
+
+  void separate() {
+    if (comma) text.push_back(',');
+    comma = true;
+  }
+  void open(char bracket) {
+    separate();
+    text.push_back(bracket);
+    comma = false;
+  }
+  void close(char bracket) {
+    text.push_back(bracket);
+    comma = true;
+  }
+  template <class Number>
+  void append_number(Number value) {
+    separate();
+    std::array<char, 24> digits;
+    auto [end, error] = std::to_chars(digits.data(), digits.data() + digits.size(), value);
+    text.append(digits.data(), end);
+  }
+  void append_quoted(std::string_view value) {
+    text.push_back('"');
+    std::size_t plain = 0;
+    for (std::size_t i = 0; i < value.size(); ++i) {
+      const auto c = static_cast<unsigned char>(value[i]);
+      if (c >= 0x20 && c != '"' && c != '\\') continue;
+      text.append(value, plain, i - plain);
+      append_escape(c);
+      plain = i + 1;
+    }
+    text.append(value, plain);
+    text.push_back('"');
+  }
+  void append_escape(unsigned char c) {
+    constexpr std::string_view kHex = "0123456789ABCDEF";
+    constexpr std::string_view kNamed = "\b\t\n\f\r\"\\";
+    constexpr std::string_view kLetters = "btnfr\"\\";
+    text.push_back('\\');
+    if (const auto at = kNamed.find(static_cast<char>(c)); at != std::string_view::npos) {
+      text.push_back(kLetters[at]);
+      return;
+    }
+    text.append("u00");
+    text.push_back(kHex[c >> 4]);
+    text.push_back(kHex[c & 15]);
+  }
 };
 
 JsonWriter::JsonWriter() : impl_(std::make_unique<Impl>()) {}
 JsonWriter::~JsonWriter() = default;
-void JsonWriter::begin_object() { impl_->writer.StartObject(); }
-void JsonWriter::end_object() { impl_->writer.EndObject(); }
-void JsonWriter::begin_array() { impl_->writer.StartArray(); }
-void JsonWriter::end_array() { impl_->writer.EndArray(); }
+void JsonWriter::begin_object() { impl_->open('{'); }
+void JsonWriter::end_object() { impl_->close('}'); }
+void JsonWriter::begin_array() { impl_->open('['); }
+void JsonWriter::end_array() { impl_->close(']'); }
 void JsonWriter::key(std::string_view name) {
-  impl_->writer.Key(name.data(), static_cast<rapidjson::SizeType>(name.size()));
+  impl_->separate();
+  impl_->append_quoted(name);
+  impl_->text.push_back(':');
+  impl_->comma = false;
 }
 void JsonWriter::string(std::string_view value) {
-  impl_->writer.String(value.data(), static_cast<rapidjson::SizeType>(value.size()));
+  impl_->separate();
+  impl_->append_quoted(value);
 }
-void JsonWriter::integer(std::int64_t value) { impl_->writer.Int64(value); }
-void JsonWriter::unsigned_integer(std::uint64_t value) { impl_->writer.Uint64(value); }
-void JsonWriter::number(double value) { impl_->writer.Double(value); }
-void JsonWriter::boolean(bool value) { impl_->writer.Bool(value); }
-void JsonWriter::null() { impl_->writer.Null(); }
+void JsonWriter::integer(std::int64_t value) { impl_->append_number(value); }
+void JsonWriter::unsigned_integer(std::uint64_t value) { impl_->append_number(value); }
+void JsonWriter::number(double value) {
+  if (!std::isfinite(value)) return null();
+  impl_->separate();
+  std::array<char, 32> digits;
+  impl_->text.append(digits.data(), rapidjson::internal::dtoa(value, digits.data()));
+}
+void JsonWriter::boolean(bool value) {
+  impl_->separate();
+  impl_->text += value ? "true" : "false";
+}
+void JsonWriter::null() {
+  impl_->separate();
+  impl_->text += "null";
+}
 void JsonWriter::raw(std::string_view json) {
-  impl_->writer.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+  impl_->separate();
+  impl_->text += json;
 }
 std::string JsonWriter::take() {
-  std::string text(impl_->buffer.GetString(), impl_->buffer.GetSize());
-  impl_ = std::make_unique<Impl>();
-  return text;
+  impl_->comma = false;
+  return std::exchange(impl_->text, {});
 }
 
 bool JsonNode::is_object() const { return value_ && value_of(value_).IsObject(); }
@@ -170,14 +235,21 @@ JsonDocument::~JsonDocument() = default;
 JsonNode JsonDocument::root() const { return JsonNode(&impl_->document); }
 
 Result<JsonDocument> JsonDocument::parse(std::string_view text) {
+  std::string own;
+  own.reserve(text.size() + 16);
+  own.assign(text);
+  return parse_own(std::move(own));
+}
+
+Result<JsonDocument> JsonDocument::parse_own(std::string text) {
   if (too_deep(text)) return invalid(fmt::format("JSON nested deeper than {} levels", kMaxDepth));
   // Parsing in place would take a NUL for the end.
-  if (const auto nul = text.find('\0'); nul != std::string_view::npos)
+  if (const auto nul = text.find('\0'); nul != std::string::npos)
     return invalid(fmt::format("not JSON: a NUL at byte {}", nul));
   JsonDocument result;
   std::string& own = result.impl_->text;
-  own.reserve(text.size() + 16);  // the parser looks at 16 bytes at a time
-  own.assign(text);
+  own = std::move(text);
+  own.reserve(own.size() + 16);  // the parser looks at 16 bytes at a time
   result.impl_->document.ParseInsitu(own.data());
   if (result.impl_->document.HasParseError()) {
     return invalid(fmt::format("not JSON: {} at byte {}",

@@ -75,6 +75,8 @@ class JsonDocument {
  public:
   // Errors: kInvalid with the byte offset. Depth is bounded (64), so is nothing else.
   static Result<JsonDocument> parse(std::string_view text);
+  // Keeps the text instead of copying it: for long ones.
+  static Result<JsonDocument> parse_own(std::string text);
   JsonDocument(JsonDocument&&) noexcept;
   JsonDocument& operator=(JsonDocument&&) noexcept;
   ~JsonDocument();

@@ -52,7 +52,7 @@ class ApiClient {
   template <class Reply>
   static Result<Reply> decode(Result<std::string> text) {
     if (!text) return tl::unexpected<Error>(text.error());
-    return from_json<Reply>(std::string_view(*text));
+    return from_own_json<Reply>(std::move(*text));
   }
   std::string state_dir_;
   wire::Endpoint endpoint_;

@@ -136,7 +136,7 @@ int squeue_once(const slurm::SqueueCommand& command, const TimeZone& zone, const
   bool only_active = options.filter.states.empty() && !options.filter.all_states && command.jobs.empty();
   target += only_active ? "pending,running" : "all";
   slurm::ViewNeeds needs = slurm::squeue_needs(options);
-  target += "&with=workloads";
+  target += "&waits=reasons&with=workloads";
   if (needs.nodes || command.json) target += ",nodes";
   if (needs.partitions || command.json) target += ",partitions";
   if (needs.spec || command.json) target += ",spec";

@@ -76,6 +76,12 @@ std::vector<std::string> node_names(const ClusterState& state, const Gang& gang)
   return names;
 }
 
+void leave_reason(std::optional<Wait>& wait) {
+  if (!wait) return;
+  wait->text.clear();
+  wait->blockers.clear();
+}
+
 Instant eligible_time(const Workload& w) { return std::max(w.submitted, w.begin); }
 
 std::vector<NodeView> node_views(const Published& picture) {
@@ -217,6 +223,8 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
                            partitions = list_of(query, "partitions"), states = list_of(query, "states"),
                            names = list_of(query, "names");
   const scheduler::PriorityBasis basis = scheduler::priority_basis(*state.spec);
+  const auto waits = query.find("waits");
+  const bool reasons_only = waits != query.end() && waits->second == "reasons";
   auto emit = [&](const WorkloadEntry& entry, const std::set<std::uint32_t>* only) {
     const Workload& w = entry.workload;
     if (!passes(users, w.user) || !passes(accounts, w.account) || !passes(names, w.name)) return;
@@ -236,6 +244,10 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
     // A job that was cancelled before it started has no gang; it is "done".
     bool ended_unstarted = over && entry.gangs.empty() && entry.ended.is_set() && shows(states, "done");
     if (over && !ended_unstarted) return;
+    if (reasons_only) {
+      leave_reason(view.wait);
+      for (GangView& g : view.gangs) leave_reason(g.wait);
+    }
     encode.write(view);
   };
   out.key("workloads");

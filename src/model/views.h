@@ -108,7 +108,7 @@ void describe(auto& a, NodeView& x) {
 }
 
 // URL parameters of /v1/state: jobs=12,13_4 users=a,b partitions= accounts= states=pending,running,
-// done (default: all but done) with=workloads,nodes,partitions,spec (default workloads).
+// done (default: all but done) waits=reasons (without their texts and blockers) with=workloads,nodes,partitions,spec (default workloads).
 struct StateView {
   Instant now;
   std::string cluster, version, controller_host;

@@ -94,3 +94,44 @@ TEST(Archive, WrongTypesAndRangesAreNamed) {
 }
 }  // namespace
 }  // namespace tutti
+
+namespace tutti {
+namespace {
+
+TEST(JsonWriter, EscapesSeparatesAndReadsBack) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("a\"b");
+  out.begin_array();
+  out.string(std::string_view("\x01\b\t\n\f\r\"\\/\x7f\xc3\xa9\0", 13));
+  out.integer(-9223372036854775807LL - 1);
+  out.unsigned_integer(~std::uint64_t{0});
+  out.number(0.1);
+  out.number(1e300);
+  out.boolean(false);
+  out.null();
+  out.begin_object();
+  out.end_object();
+  out.raw("[1,2]");
+  out.end_array();
+  out.key("");
+  out.string("");
+  out.end_object();
+  const std::string text = out.take();
+  EXPECT_EQ(text,
+            "{\"a\\\"b\":[\"\\u0001\\b\\t\\n\\f\\r\\\"\\\\/\x7f\xc3\xa9\\u0000\","
+            "-9223372036854775808,18446744073709551615,0.1,1e300,false,null,{},[1,2]],\"\":\"\"}");
+  auto document = JsonDocument::parse_own(text);
+  ASSERT_TRUE(document);
+  JsonNode list = document->root().find("a\"b");
+  ASSERT_EQ(list.size(), 9u);
+  EXPECT_EQ(list.at(0).as_string(),
+            std::string_view("\x01\b\t\n\f\r\"\\/\x7f\xc3\xa9\0", 13));
+  EXPECT_EQ(list.at(4).as_double(), 1e300);
+  out.begin_array();
+  out.end_array();
+  EXPECT_EQ(out.take(), "[]");
+}
+
+}  // namespace
+}  // namespace tutti
