@@ -193,6 +193,35 @@ WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Insta
   return view;
 }
 
+namespace {
+using Chosen = std::map<std::uint32_t, std::set<std::uint32_t>>;  // workload -> gangs or itself
+
+// What the parameter jobs= names; numbers that nobody has go to `unknown`.
+Result<Chosen> chosen_jobs(const ClusterState& state, const std::string& text,
+                           std::vector<std::uint32_t>& unknown) {
+  auto wanted = parse_job_names(text);
+  if (!wanted) return tl::unexpected<Error>(wanted.error());
+  Chosen chosen;
+  for (const JobName& name : *wanted) {
+    std::optional<IndexSet> indices;
+    if (!name.array.empty()) {
+      auto parsed = parse_index_set(name.array, kNoLimit - 1);
+      if (parsed) indices = std::move(*parsed);
+    }
+    auto target = find_job(state, name.job, indices ? &*indices : nullptr);
+    if (!target) {
+      unknown.push_back(name.job);
+      continue;
+    }
+    auto& set = chosen[target->workload.value()];
+    if (target->whole || !target->unstarted.empty()) set.insert(target->workload.value());
+    for (GangId id : target->gangs) set.insert(id.value());
+  }
+  return chosen;
+}
+
+}  // namespace
+
 Result<std::string> state_json(const Published& picture, const Query& query, const About& about, Instant now) {
   const ClusterState& state = picture.state;
   std::vector<std::string> with = list_of(query, "with");
@@ -254,25 +283,9 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
   out.begin_array();
   std::vector<std::uint32_t> unknown;
   if (auto jobs = query.find("jobs"); jobs != query.end() && !jobs->second.empty()) {
-    auto wanted = parse_job_names(jobs->second);
-    if (!wanted) return tl::unexpected<Error>(wanted.error());
-    std::map<std::uint32_t, std::set<std::uint32_t>> chosen;  // workload -> gangs or the workload itself
-    for (const JobName& name : *wanted) {
-      std::optional<IndexSet> indices;
-      if (!name.array.empty()) {
-        auto parsed = parse_index_set(name.array, kNoLimit - 1);
-        if (parsed) indices = std::move(*parsed);
-      }
-      auto target = find_job(state, name.job, indices ? &*indices : nullptr);
-      if (!target) {
-        unknown.push_back(name.job);
-        continue;
-      }
-      auto& set = chosen[target->workload.value()];
-      if (target->whole || !target->unstarted.empty()) set.insert(target->workload.value());
-      for (GangId id : target->gangs) set.insert(id.value());
-    }
-    for (const auto& [id, only] : chosen) emit(*state.workloads.find(id), &only);
+    auto chosen = chosen_jobs(state, jobs->second, unknown);
+    if (!chosen) return tl::unexpected<Error>(chosen.error());
+    for (const auto& [id, only] : *chosen) emit(*state.workloads.find(id), &only);
   } else {
     state.workloads.for_each([&](std::uint32_t, const WorkloadEntry& entry) {
       if (states.empty() && !entry.is_open()) return;
