@@ -1,8 +1,12 @@
 // tutti why.
+#include <algorithm>
+#include <cstdlib>
 #include <fmt/format.h>
+#include <sys/ioctl.h>
 
 #include "base/hostlist.h"
 #include "base/local_time.h"
+#include "base/text.h"
 #include "cli/api_client.h"
 #include "cli/slurm_context.h"
 #include "cli/tutti_commands.h"
@@ -12,12 +16,34 @@ namespace tutti::cli {
 
 namespace {
 
+// The terminal's width, or what COLUMNS says; 80 where there is neither.
+std::size_t columns() {
+  if (const char* text = std::getenv("COLUMNS"); text && *text)
+    if (auto number = parse_integer<std::size_t>(text); number && *number >= 40) return *number;
+  winsize size{};
+  return ioctl(1, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40 ? size.ws_col : 80;
+}
+
+// One line, continued below itself where it is too long for the terminal.
+void print_line(std::string_view text) {
+  const std::size_t width = columns();
+  const std::string indent(std::min(text.find_first_not_of(' '), width / 2) + 4, ' ');
+  std::string line(text);
+  while (line.size() > width) {
+    std::size_t blank = line.rfind(' ', width);
+    if (blank == std::string::npos || blank < indent.size()) break;
+    print_out(line.substr(0, blank) + "\n");
+    line = indent + line.substr(blank + 1);
+  }
+  print_out(line + "\n");
+}
+
 void print_wait(const Wait& wait, std::string_view who, const TimeZone& zone) {
-  print_out(fmt::format("{}waits: {}{}\n", who, wait.reason, wait.text.empty() ? "" : " - " + wait.text));
-  for (const std::string& blocker : wait.blockers) print_out(fmt::format("  held up by {}\n", blocker));
+  print_line(fmt::format("{}waits: {}{}", who, wait.reason, wait.text.empty() ? "" : " - " + wait.text));
+  for (const std::string& blocker : wait.blockers) print_line(fmt::format("  held up by {}", blocker));
   if (wait.planned_start.is_set()) {
     std::string nodes = wait.planned_nodes.empty() ? "" : " on " + fold_hostlist(wait.planned_nodes);
-    print_out(fmt::format("  planned to start {}{}\n", format_time(wait.planned_start, zone), nodes));
+    print_line(fmt::format("  planned to start {}{}", format_time(wait.planned_start, zone), nodes));
   }
 }
 
@@ -41,13 +67,13 @@ int run_why(const WhyOptions& options) {
   }
   LocalZone zone;
   const Workload& w = reply->job.workload;
-  print_out(fmt::format("job {} \"{}\" of {} in partition {}\n", options.job, w.name, w.user, reply->job.partition));
-  for (const std::string& line : reply->story) print_out(fmt::format("  {}\n", line));
+  print_line(fmt::format("job {} \"{}\" of {} in partition {}", options.job, w.name, w.user, reply->job.partition));
+  for (const std::string& line : reply->story) print_line(fmt::format("  {}", line));
   if (reply->job.wait) print_wait(*reply->job.wait, "", zone);
   for (const GangView& gang : reply->job.gangs)
     if (gang.wait) print_wait(*gang.wait, reply->job.gangs.size() > 1 ? fmt::format("job {} ", gang.gang.id.value()) : "", zone);
-  for (const std::string& change : reply->changes) print_out(fmt::format("would help: {}\n", change));
-  for (const std::string& option : reply->not_honoured) print_out(fmt::format("accepted without effect: {}\n", option));
+  for (const std::string& change : reply->changes) print_line(fmt::format("would help: {}", change));
+  for (const std::string& option : reply->not_honoured) print_line(fmt::format("accepted without effect: {}", option));
   return 0;
 }
 

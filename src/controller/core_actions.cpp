@@ -250,6 +250,7 @@ Status Core::update(const Caller& caller, const ActionRequest& request, const Jo
   change->workload = target.workload;
   change->gang.reset();
   change->detached.reset();
+  change->ends_with_steps.reset();
   bool running = std::any_of(target.gangs.begin(), target.gangs.end(), [&](GangId id) { return gang(id)->state == GangState::kRunning; });
   Duration present = entry->workload.time_limit.value_or(Duration::infinite());
   if (!caller.is_operator) {

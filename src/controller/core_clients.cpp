@@ -100,6 +100,9 @@ void Core::client_left(const AttachHub::Client& client, bool keep_running) {
       WorkloadChanged event;
       event.workload = entry->workload.id;
       event.detached = true;
+      const Gang* g = gang(client.gang);
+      if (g && std::any_of(g->steps.begin(), g->steps.end(), [](const Step& s) { return s.state != StepState::kDone; }))
+        event.ends_with_steps = true;
       record(std::move(event));
     }
     return;

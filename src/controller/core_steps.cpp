@@ -144,7 +144,10 @@ void Core::finish_step(const StepKey& key) {
   g = gang(key.gang);
   for (const Step& step : g->steps)
     if (step.id == key.step) tell_step_ended(*run, key.gang, step, nullptr);
-  if (key.step == kBatchStep) on_batch_done(*g, run->worst, outcome);
+  if (key.step == kBatchStep) return on_batch_done(*g, run->worst, outcome);
+  const WorkloadEntry* entry = state_.workloads.find(g->workload.value());
+  bool was_last = std::all_of(g->steps.begin(), g->steps.end(), [](const Step& s) { return s.state == StepState::kDone; });
+  if (entry && entry->workload.ends_with_steps && was_last) on_batch_done(*g, run->worst, outcome);
 }
 
 }  // namespace tutti::controller

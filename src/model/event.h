@@ -46,7 +46,7 @@ struct WorkloadChanged {
   std::optional<std::vector<std::string>> partitions;
   std::optional<std::uint32_t> array_throttle;
   std::optional<bool> requeue;
-  std::optional<bool> detached;
+  std::optional<bool> detached, ends_with_steps;
   std::optional<std::vector<RoleAsk>> roles;
   std::optional<std::vector<Dependency>> dependencies;
 };
@@ -69,6 +69,7 @@ void describe(auto& a, WorkloadChanged& x) {
   a("array_throttle", x.array_throttle);
   a("requeue", x.requeue);
   a("detached", x.detached);
+  a("ends_with_steps", x.ends_with_steps);
   a("roles", x.roles);
   a("dependencies", x.dependencies);
 }

@@ -145,6 +145,8 @@ struct Workload {
   bool immediate = false;  // start at once or not at all
   bool kill_on_bad_exit = false;
   bool detached = false;   // a session that outlives its client (salloc --no-shell)
+  // Detached while steps ran (tutti run, Ctrl-B D): over with the last of them, as nobody comes back.
+  bool ends_with_steps = false;
   bool cpus_per_task_given = false;  // the user said so; decides SLURM_CPUS_PER_TASK
   std::string array;                 // "" or an index set "0-99:2": base/index_set.h
   std::uint32_t array_throttle = 0;  // at most so many at once; 0 = no limit
@@ -179,6 +181,7 @@ void describe(A& a, Workload& x) {
   a("immediate", x.immediate);
   a("kill_on_bad_exit", x.kill_on_bad_exit);
   a("detached", x.detached);
+  a("ends_with_steps", x.ends_with_steps);
   a("cpus_per_task_given", x.cpus_per_task_given);
   a("array", x.array);
   a("array_throttle", x.array_throttle);

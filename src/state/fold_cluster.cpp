@@ -131,6 +131,7 @@ Status Fold::operator()(const WorkloadChanged& e) {
   if (e.array_throttle) w.array_throttle = *e.array_throttle;
   if (e.requeue) w.requeue = *e.requeue;
   if (e.detached) w.detached = *e.detached;
+  if (e.ends_with_steps) w.ends_with_steps = *e.ends_with_steps;
   if (e.roles) w.roles = *e.roles;
   if (e.dependencies) w.extras.edit().dependencies = *e.dependencies;
   put(std::move(changed));
