@@ -12,6 +12,7 @@
 #include <cstdlib>
 #include <ctime>
 #include <optional>
+#include <thread>
 
 #include "agent/agent.h"
 #include "agent/cgroups.h"
@@ -27,10 +28,12 @@ namespace {
 // Processes and threads of one gang: what a big job needs, and never so many that a job that forks
 // for ever leaves none to the machine.
 std::uint32_t default_pids_max() {
-  constexpr std::uint32_t kMax = 32768;
+  constexpr std::uint64_t kMax = 32768, kMin = 4096, kForEachCpu = 512;
   auto text = agent::read_small_file("/proc/sys/kernel/pid_max");
   const std::uint64_t all = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
-  return all == 0 ? kMax : static_cast<std::uint32_t>(std::min<std::uint64_t>(kMax, all / 4));
+  const std::uint64_t cpus = std::max(std::thread::hardware_concurrency(), 1u);
+  const std::uint64_t wanted = std::clamp(cpus * kForEachCpu, kMin, kMax);
+  return static_cast<std::uint32_t>(all == 0 ? wanted : std::min(wanted, all / 4));
 }
 
 // Lines with a time stamp (UTC) in a file that is put aside at 10 MiB.

@@ -27,6 +27,10 @@ struct RoleAsk {
   std::uint32_t gpus_per_node = 0;
   std::uint32_t gpus_per_task = 0;
   std::uint32_t gpus_total = 0;
+  // Parts of devices: each "GPU" counted above is one such part. At most one of profile and share.
+  std::string gpu_profile;               // a MIG profile, "1g.10gb"
+  std::uint64_t gpu_memory_mib = 0;      // of each device; 0 = as its share gives
+  std::uint32_t gpu_share_permille = 0;  // of each device's compute; 0 = as its memory gives
   std::uint64_t memory_mib_per_node = 0;
   std::uint64_t memory_mib_per_cpu = 0;
   std::uint64_t memory_mib_per_gpu = 0;
@@ -53,6 +57,9 @@ void describe(A& a, RoleAsk& x) {
   a("gpus_per_node", x.gpus_per_node);
   a("gpus_per_task", x.gpus_per_task);
   a("gpus_total", x.gpus_total);
+  a("gpu_profile", x.gpu_profile);
+  a("gpu_memory_mib", x.gpu_memory_mib);
+  a("gpu_share_permille", x.gpu_share_permille);
   a("memory_mib_per_node", x.memory_mib_per_node);
   a("memory_mib_per_cpu", x.memory_mib_per_cpu);
   a("memory_mib_per_gpu", x.memory_mib_per_gpu);

@@ -19,14 +19,22 @@ namespace tutti {
 
 struct DeviceSpec {
   std::string kind = "gpu";
-  std::string type;  // "rtxpro6000"; "" = untyped
-  std::string file;  // "/dev/nvidia0"; "" = counted only
+  std::string type;              // "rtxpro6000"; "" = untyped
+  std::string file;              // "/dev/nvidia0"; "" = counted only
+  std::uint64_t memory_mib = 0;  // usable; 0 = unknown: it is not shared by memory
+  std::int32_t numa = -1;        // NUMA node it hangs on; -1 = unknown
+  std::int32_t nvlink = -1;      // devices of one number reach each other over NVLink; -1 = unknown
+  bool mig = false;              // may be divided into MIG instances
 };
 template <class A>
 void describe(A& a, DeviceSpec& x) {
   a("kind", x.kind);
   a("type", x.type);
   a("file", x.file);
+  a("memory_mib", x.memory_mib);
+  a("numa", x.numa);
+  a("nvlink", x.nvlink);
+  a("mig", x.mig);
 }
 
 // How the node's work is carried out.
@@ -50,8 +58,9 @@ struct NodeSpec {
   std::uint64_t memory_mib = 1;
   std::vector<DeviceSpec> devices;  // index = device index
   std::vector<std::string> features;
-  std::uint32_t weight = 1;          // lower is filled first
-  std::string initial_drain_reason;  // State=DRAIN/DOWN in the configuration
+  std::map<std::string, std::string> labels;  // topology levels and what else is known of it
+  std::uint32_t weight = 1;                   // lower is filled first
+  std::string initial_drain_reason;           // State=DRAIN/DOWN in the configuration
 };
 template <class A>
 void describe(A& a, NodeSpec& x) {
@@ -65,6 +74,7 @@ void describe(A& a, NodeSpec& x) {
   a("memory_mib", x.memory_mib);
   a("devices", x.devices);
   a("features", x.features);
+  a("labels", x.labels);
   a("weight", x.weight);
   a("initial_drain_reason", x.initial_drain_reason);
 }
@@ -136,6 +146,10 @@ struct ClusterSpec {
   std::string name = "tutti";
   std::vector<NodeSpec> nodes;
   std::vector<PartitionSpec> partitions;
+  // Labels that name domains, from the widest to the narrowest ("block", "rack"). Nodes with equal
+  // values of one and of all before it are in one domain.
+  std::vector<std::string> topology_levels;
+  std::map<std::string, std::uint32_t> licenses;
   PriorityWeights priority;
   Duration kill_wait = Duration::seconds(30);     // between TERM and KILL
   Duration min_job_age = Duration::seconds(300);  // a finished job stays visible so long
@@ -153,6 +167,8 @@ void describe(A& a, ClusterSpec& x) {
   a("name", x.name);
   a("nodes", x.nodes);
   a("partitions", x.partitions);
+  a("topology_levels", x.topology_levels);
+  a("licenses", x.licenses);
   a("priority", x.priority);
   a("kill_wait_ms", x.kill_wait);
   a("min_job_age_ms", x.min_job_age);

@@ -15,6 +15,7 @@
 #include "base/index_set.h"
 #include "model/cluster.h"
 #include "model/gang.h"
+#include "model/queues.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -38,6 +39,7 @@ struct WorkloadEntry {
 struct ClusterState {
   std::uint64_t sequence = 0;  // events folded in
   std::shared_ptr<const ClusterSpec> spec = std::make_shared<ClusterSpec>();
+  std::shared_ptr<const QueueTree> queues = std::make_shared<QueueTree>();
   CowTable<WorkloadEntry> workloads;  // by WorkloadId
   CowTable<Gang> gangs;               // by GangId
   CowTable<NodeState> nodes;          // by NodeIndex + 1

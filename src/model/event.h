@@ -13,6 +13,7 @@
 #include "model/cluster.h"
 #include "model/gang_event.h"
 #include "model/ids.h"
+#include "model/queues.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -116,11 +117,22 @@ void describe(auto& a, PartitionChanged& x) {
   a("state", x.state);
 }
 
-using EventBody = std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged,
-                               ElementsCancelled, GangAllocated, RollCallFailed, AvoidanceExpired,
-                               GangStarted, StepCreated, StepStarted, StepEnded, GangEnding,
-                               SlotReleased, WorkloadForgotten, NodeChanged, PartitionChanged,
-                               GangWarned>;
+// The quota tree is replaced whole; what runs goes on, what is over its quota then only falls.
+struct QueuesConfigured {
+  static constexpr std::string_view kName = "queues_configured";
+  QueueTree tree;
+  std::optional<std::uint32_t> by_uid;
+};
+void describe(auto& a, QueuesConfigured& x) {
+  a("tree", x.tree);
+  a("by_uid", x.by_uid);
+}
+
+using EventBody =
+    std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged, ElementsCancelled,
+                 GangAllocated, RollCallFailed, AvoidanceExpired, GangStarted, StepCreated,
+                 StepStarted, StepEnded, GangEnding, SlotReleased, WorkloadForgotten, NodeChanged,
+                 PartitionChanged, GangWarned, QueuesConfigured>;
 
 struct Event {
   Instant at;

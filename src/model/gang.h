@@ -70,6 +70,24 @@ void describe(A& a, ExitStatus& x) {
   a("signal", x.signal);
 }
 
+// A part of one device: an instance of a MIG profile, or a share of its memory and compute.
+struct DevicePart {
+  std::uint16_t device = 0;  // index of the node
+  std::string profile;       // MIG; "" = a share
+  std::uint16_t start = 0;   // MIG: its first memory slice
+  std::uint64_t memory_mib = 0;
+  std::uint32_t share_permille = 0;
+  friend bool operator==(const DevicePart&, const DevicePart&) = default;
+};
+template <class A>
+void describe(A& a, DevicePart& x) {
+  a("device", x.device);
+  a("profile", x.profile);
+  a("start", x.start);
+  a("memory_mib", x.memory_mib);
+  a("share_permille", x.share_permille);
+}
+
 // The room for the members of a gang on one node. `cpu_ids`: logical CPUs of the node.
 struct Slot {
   NodeIndex node = 0;
@@ -77,7 +95,8 @@ struct Slot {
   std::uint32_t tasks = 1;
   std::vector<std::uint16_t> cpu_ids;
   std::uint64_t memory_mib = 0;
-  std::vector<std::uint16_t> gpus;  // device indices of the node, ascending
+  std::vector<std::uint16_t> gpus;  // whole devices: indices of the node, ascending
+  std::vector<DevicePart> parts;    // of devices that are shared, by device, start
   bool exclusive = false;
   bool released = false;  // clean again: nothing of the gang is left there
 };
@@ -89,6 +108,7 @@ void describe(A& a, Slot& x) {
   a("cpu_ids", x.cpu_ids);
   a("memory_mib", x.memory_mib);
   a("gpus", x.gpus);
+  a("parts", x.parts);
   a("exclusive", x.exclusive);
   a("released", x.released);
 }
@@ -137,7 +157,7 @@ struct Step {
   std::uint32_t cpus_per_task = 1;
   bool overlap = false;     // shares CPUs and GPUs with other steps
   bool takes_gpus = false;  // asked for GPUs by name, so they are its own
-  ExitStatus exit;       // the worst of its ranks
+  ExitStatus exit;          // the worst of its ranks
   Outcome outcome = Outcome::kNone;
   Usage usage;
   std::string reason;  // why it could not be launched
@@ -180,8 +200,9 @@ struct Gang {
   std::string last_failure;              // why the last attempt did not start
   ExitStatus exit, derived_exit;         // of the batch script; worst of the steps
   std::optional<std::uint32_t> ended_by_uid;
-  bool warned = false;              // the warning signal before the time limit was sent
-  bool requeue_when_clean = false;  // pending again, not done, once every slot is released
+  bool warned = false;                // the warning signal before the time limit was sent
+  std::uint16_t rendezvous_port = 0;  // distinct from those of other gangs on its nodes
+  bool requeue_when_clean = false;    // pending again, not done, once every slot is released
   std::vector<Step> steps;
 };
 template <class A>
@@ -209,6 +230,7 @@ void describe(A& a, Gang& x) {
   a("derived_exit", x.derived_exit);
   a("ended_by_uid", x.ended_by_uid);
   a("warned", x.warned);
+  a("rendezvous_port", x.rendezvous_port);
   a("requeue_when_clean", x.requeue_when_clean);
   a("steps", x.steps);
 }

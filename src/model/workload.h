@@ -14,6 +14,7 @@
 #include "base/time.h"
 #include "model/ask.h"
 #include "model/ids.h"
+#include "model/terms.h"
 
 namespace tutti {
 
@@ -104,7 +105,8 @@ struct WorkloadExtras {
   std::vector<std::string> clusters;
   std::optional<std::uint32_t> fixed_priority;  // --priority, scontrol update priority=
   std::string submit_host;
-  std::uint32_t submit_pid = 0;           // of a session's client
+  std::uint32_t submit_pid = 0;  // of a session's client
+  Terms terms;
   std::vector<std::string> not_honoured;  // options accepted but without effect, for the owner
   friend bool operator==(const WorkloadExtras&, const WorkloadExtras&) = default;
 };
@@ -124,6 +126,7 @@ void describe(A& a, WorkloadExtras& x) {
   a("fixed_priority", x.fixed_priority);
   a("submit_host", x.submit_host);
   a("submit_pid", x.submit_pid);
+  a("terms", x.terms);
   a("not_honoured", x.not_honoured);
 }
 
@@ -135,7 +138,7 @@ struct Workload {
   SharedValue<std::vector<std::string>> partitions;  // in order of preference; empty = default
   // One per component of a heterogeneous job.
   SharedValue<std::vector<RoleAsk>> roles{std::vector<RoleAsk>{RoleAsk{}}};
-  std::optional<Duration> time_limit;     // none = the partition's default
+  std::optional<Duration> time_limit;  // none = the partition's default
   std::optional<Duration> time_min;
   Instant submitted;
   Instant begin;  // not before; unset = at once
@@ -144,8 +147,9 @@ struct Workload {
   bool requeue = true;     // may be started again after a node failure or by its owner
   bool immediate = false;  // start at once or not at all
   bool kill_on_bad_exit = false;
-  bool detached = false;   // a session that outlives its client (salloc --no-shell)
-  // Detached while steps ran (tutti run, Ctrl-B D): over with the last of them, as nobody comes back.
+  bool detached = false;  // a session that outlives its client (salloc --no-shell)
+  // Detached while steps ran (tutti run, Ctrl-B D): over with the last of them, as nobody comes
+  // back.
   bool ends_with_steps = false;
   bool cpus_per_task_given = false;  // the user said so; decides SLURM_CPUS_PER_TASK
   std::string array;                 // "" or an index set "0-99:2": base/index_set.h

@@ -32,6 +32,7 @@ struct Fold {
   Status operator()(const WorkloadForgotten& e);
   Status operator()(const NodeChanged& e);
   Status operator()(const PartitionChanged& e);
+  Status operator()(const QueuesConfigured& e);
 
   void put(Gang gang);
   void put(WorkloadEntry entry);

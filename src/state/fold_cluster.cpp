@@ -142,8 +142,9 @@ Status Fold::operator()(const ElementsCancelled& e) {
   const WorkloadEntry* entry = state.workloads.find(e.workload.value());
   if (!entry) return unknown("workload", e.workload.value());
   if (!entry->has_unstarted())
-    return fail(ErrorCode::kCorrupt, fmt::format("elements of workload {} are cancelled, but none waits",
-                                                 e.workload.value()));
+    return fail(
+        ErrorCode::kCorrupt,
+        fmt::format("elements of workload {} are cancelled, but none waits", e.workload.value()));
   WorkloadEntry changed = *entry;
   if (e.indices.empty()) {
     changed.unstarted = IndexSet();
@@ -193,6 +194,11 @@ Status Fold::operator()(const PartitionChanged& e) {
   }
   return fail(ErrorCode::kCorrupt,
               fmt::format("an event names partition {}, which does not exist", e.partition));
+}
+
+Status Fold::operator()(const QueuesConfigured& e) {
+  state.queues = std::make_shared<const QueueTree>(e.tree);
+  return {};
 }
 
 }  // namespace tutti::state

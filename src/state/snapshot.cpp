@@ -28,6 +28,7 @@ struct SnapshotBody {
   std::uint32_t format = 1;
   std::uint64_t sequence = 0;
   ClusterSpec spec;
+  QueueTree queues;
   std::vector<NodeState> nodes;
   std::vector<WorkloadEntry> workloads;
   std::vector<Gang> gangs;
@@ -38,6 +39,7 @@ void describe(auto& a, SnapshotBody& x) {
   a("format", x.format);
   a("sequence", x.sequence);
   a("spec", x.spec);
+  a("queues", x.queues);
   a("nodes", x.nodes);
   a("workloads", x.workloads);
   a("gangs", x.gangs);
@@ -53,6 +55,7 @@ std::string encode_snapshot(const ClusterState& state) {
   encoder("format", std::uint32_t{1});
   encoder("sequence", state.sequence);
   encoder("spec", *state.spec);
+  encoder("queues", *state.queues);
   encoder("next_id", state.next_id);
   encoder("next_epoch", state.next_epoch);
   auto array = [&](std::string_view name, const auto& table) {
@@ -77,6 +80,7 @@ Result<ClusterState> decode_snapshot(std::string_view text) {
   ClusterState state;
   state.sequence = body->sequence;
   state.spec = std::make_shared<const ClusterSpec>(std::move(body->spec));
+  state.queues = std::make_shared<const QueueTree>(std::move(body->queues));
   state.next_id = body->next_id;
   state.next_epoch = body->next_epoch;
   for (std::uint32_t i = 0; i < body->nodes.size(); ++i)

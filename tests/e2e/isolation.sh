@@ -61,7 +61,7 @@ if [ $has_cgroups = no ]; then
 else
   job=$(submit --mem 64M -o "$work/oom.out" --wrap 'python3 -c "x = bytearray(400 << 20); print(len(x))"')
   check_equal out-of-memory OUT_OF_MEMORY "$(wait_job "$job" 60)"
-  job=$(submit -w node02 --mem 3G -t 1 -o "$work/bomb.out" --wrap 'bomb() { bomb | bomb & }; bomb; sleep 600')
+  job=$(submit -w node02 --mem 3G -t 15 -o "$work/bomb.out" --wrap 'bomb() { bomb | bomb & }; bomb; sleep 600')
   wait_for 20 job_is "$job" RUNNING
   sleep 2  # let it grow
   check node-survives-a-fork-bomb timeout 30 srun -w node02 --mem 100M true
