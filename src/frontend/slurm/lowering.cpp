@@ -216,6 +216,19 @@ Parsed<Workload> lower_workload(Lowering& lowering, const std::vector<JobOptions
   return workload;
 }
 
+namespace {
+// As --gpus-per-node takes it: "8", "h100:8".
+std::string gpu_list_text(const std::vector<Gres>& list) {
+  std::string out;
+  for (const Gres& one : list) {
+    if (!out.empty()) out += ',';
+    out += one.type.empty() ? fmt::format("{}", one.count)
+                            : fmt::format("{}:{}", one.type, one.count);
+  }
+  return out;
+}
+}  // namespace
+
 Parsed<LoweredBatch> lower_sbatch(std::span<const std::string> words,
                                   const ClientContext& context) {
   auto parsed = parse_command(Command::kSbatch, words, context);
@@ -248,6 +261,9 @@ Parsed<LoweredBatch> lower_sbatch(std::span<const std::string> words,
     workload->launch.argv.assign(parsed->operands.begin() + 1, parsed->operands.end());
   auto environment = exported_environment(Command::kSbatch, o, context);
   if (!environment) return tl::unexpected(environment.error());
+  // What the script and its steps learn of the options (sbatch(1), OUTPUT ENVIRONMENT VARIABLES).
+  environment->remove("SLURM_GPUS_PER_NODE");
+  if (!o.gpus_per_node.empty()) environment->set("SLURM_GPUS_PER_NODE", gpu_list_text(o.gpus_per_node));
   out.submission = {std::move(*workload), std::move(script.text), environment->joined()};
   out.warnings = std::move(lowering.warnings);
   out.parsable = o.parsable;

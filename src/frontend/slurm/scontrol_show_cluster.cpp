@@ -171,7 +171,15 @@ Output show_named(const Range& range, const std::vector<std::string>& names, std
   Output out;
   if (names.empty())
     for (const auto& item : range) append_record(out.text, lines_of(item), one_line);
+  std::vector<std::string> wanted;
   for (const std::string& name : names) {
+    auto list = expand_hostlist(name);  // node[01-04],node07
+    if (list)
+      wanted.insert(wanted.end(), list->begin(), list->end());
+    else
+      wanted.push_back(name);
+  }
+  for (const std::string& name : wanted) {
     auto found = std::find_if(range.begin(), range.end(),
                               [&](const auto& item) { return name_of(item) == name; });
     if (found != range.end()) {
