@@ -15,7 +15,9 @@
 #include "base/index_set.h"
 #include "model/cluster.h"
 #include "model/gang.h"
+#include "model/promises.h"
 #include "model/queues.h"
+#include "model/reservation.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -40,6 +42,8 @@ struct ClusterState {
   std::uint64_t sequence = 0;  // events folded in
   std::shared_ptr<const ClusterSpec> spec = std::make_shared<ClusterSpec>();
   std::shared_ptr<const QueueTree> queues = std::make_shared<QueueTree>();
+  std::shared_ptr<const PromiseBook> promises = std::make_shared<PromiseBook>();
+  std::shared_ptr<const ReservationList> reservations = std::make_shared<ReservationList>();
   CowTable<WorkloadEntry> workloads;  // by WorkloadId
   CowTable<Gang> gangs;               // by GangId
   CowTable<NodeState> nodes;          // by NodeIndex + 1

@@ -13,7 +13,9 @@
 #include "model/cluster.h"
 #include "model/gang_event.h"
 #include "model/ids.h"
+#include "model/promises.h"
 #include "model/queues.h"
+#include "model/reservation.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -132,7 +134,8 @@ using EventBody =
     std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged, ElementsCancelled,
                  GangAllocated, RollCallFailed, AvoidanceExpired, GangStarted, StepCreated,
                  StepStarted, StepEnded, GangEnding, SlotReleased, WorkloadForgotten, NodeChanged,
-                 PartitionChanged, GangWarned, QueuesConfigured>;
+                 PartitionChanged, GangWarned, QueuesConfigured, PromisesChanged,
+                 ReservationSet, ReservationRemoved>;
 
 struct Event {
   Instant at;

@@ -103,7 +103,10 @@ Status apply(ClusterState& state, Agenda& agenda, const Event& event) {
   Fold fold{state, agenda, event.at};
   Status status = std::visit([&fold](const auto& body) { return fold(body); }, event.body);
   if (!status) return status;
-  if (fold.touched_workload) note_workload(agenda, state, fold.touched_workload);
+  if (fold.touched_workload) {
+    note_workload(agenda, state, fold.touched_workload);
+    fold.forget_promises(WorkloadId(fold.touched_workload), Fold::Which::kObsolete);
+  }
   ++state.sequence;
   return {};
 }

@@ -33,9 +33,18 @@ struct Fold {
   Status operator()(const NodeChanged& e);
   Status operator()(const PartitionChanged& e);
   Status operator()(const QueuesConfigured& e);
+  Status operator()(const PromisesChanged& e);
+  Status operator()(const ReservationSet& e);
+  Status operator()(const ReservationRemoved& e);
 
   void put(Gang gang);
   void put(WorkloadEntry entry);
+  // Promises of the workload whose element has started or is gone; all of them when it asks for
+  // something else now.
+  enum class Which : std::uint8_t { kObsolete, kAll };
+  void forget_promises(WorkloadId workload, Which which);
+  // Nodes have other positions, or none.
+  void renumber_promises(const std::vector<std::optional<NodeIndex>>& now_at);
   // Notes when a workload has nothing left to do.
   void close_if_over(WorkloadId id);
   // One gang of the workload is done; the workload exists.

@@ -72,6 +72,14 @@ Status Fold::operator()(const ClusterConfigured& e) {
                   fmt::format("configuration without node {}, which is in use", lost));
     for (auto& gang : moved) state.gangs.put(gang->id.value(), gang);
   }
+  if (!same_order) {
+    std::vector<std::optional<NodeIndex>> now_at;
+    for (const NodeSpec& node : state.spec->nodes) {
+      auto at_new = new_index.find(node.name);
+      now_at.push_back(at_new == new_index.end() ? std::nullopt : std::optional(at_new->second));
+    }
+    renumber_promises(now_at);
+  }
   state.nodes = std::move(nodes);
   state.spec = std::make_shared<const ClusterSpec>(e.spec);
   state.next_id = std::max(state.next_id, e.spec.first_job_id);
@@ -133,6 +141,10 @@ Status Fold::operator()(const WorkloadChanged& e) {
   if (e.detached) w.detached = *e.detached;
   if (e.ends_with_steps) w.ends_with_steps = *e.ends_with_steps;
   if (e.roles) w.roles = *e.roles;
+  // What was promised was room for the old request. Less time needs no other room.
+  const bool longer = e.time_limit && entry->workload.time_limit != e.time_limit &&
+                      (!entry->workload.time_limit || *e.time_limit > *entry->workload.time_limit);
+  if (e.roles || e.partitions || longer) forget_promises(e.workload, Which::kAll);
   if (e.dependencies) w.extras.edit().dependencies = *e.dependencies;
   put(std::move(changed));
   return {};
@@ -170,6 +182,7 @@ Status Fold::operator()(const WorkloadForgotten& e) {
                 fmt::format("workload {} is forgotten but not over", e.workload.value()));
   for (GangId gang : entry->gangs) state.gangs.erase(gang.value());
   state.workloads.erase(e.workload.value());
+  forget_promises(e.workload, Which::kAll);
   agenda.finished.erase(e.workload.value());
   return {};
 }

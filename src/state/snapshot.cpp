@@ -29,6 +29,8 @@ struct SnapshotBody {
   std::uint64_t sequence = 0;
   ClusterSpec spec;
   QueueTree queues;
+  std::vector<PromiseRecord> promises;
+  std::vector<Reservation> reservations;
   std::vector<NodeState> nodes;
   std::vector<WorkloadEntry> workloads;
   std::vector<Gang> gangs;
@@ -40,6 +42,8 @@ void describe(auto& a, SnapshotBody& x) {
   a("sequence", x.sequence);
   a("spec", x.spec);
   a("queues", x.queues);
+  a("promises", x.promises);
+  a("reservations", x.reservations);
   a("nodes", x.nodes);
   a("workloads", x.workloads);
   a("gangs", x.gangs);
@@ -56,6 +60,8 @@ std::string encode_snapshot(const ClusterState& state) {
   encoder("sequence", state.sequence);
   encoder("spec", *state.spec);
   encoder("queues", *state.queues);
+  encoder("promises", state.promises->records);
+  encoder("reservations", state.reservations->all);
   encoder("next_id", state.next_id);
   encoder("next_epoch", state.next_epoch);
   auto array = [&](std::string_view name, const auto& table) {
@@ -81,6 +87,10 @@ Result<ClusterState> decode_snapshot(std::string_view text) {
   state.sequence = body->sequence;
   state.spec = std::make_shared<const ClusterSpec>(std::move(body->spec));
   state.queues = std::make_shared<const QueueTree>(std::move(body->queues));
+  state.promises =
+      std::make_shared<const PromiseBook>(PromiseBook{std::move(body->promises)});
+  state.reservations =
+      std::make_shared<const ReservationList>(ReservationList{std::move(body->reservations)});
   state.next_id = body->next_id;
   state.next_epoch = body->next_epoch;
   for (std::uint32_t i = 0; i < body->nodes.size(); ++i)
