@@ -67,7 +67,7 @@ TEST(World, GangsStartWholeAndInOrder) {
   ASSERT_TRUE(world->submit(job(1, 8, 200), Duration::seconds(100)));
   ASSERT_TRUE(world->advance(world->now()));
   ASSERT_TRUE(world->submit(job(2, 8, 200), Duration::seconds(50)));
-  ASSERT_TRUE(world->submit(job(1, 8, 200), Duration::seconds(10)));  // would delay job 2
+  ASSERT_TRUE(world->submit(job(1, 8, 300), Duration::seconds(10)));  // would delay job 2
   ASSERT_TRUE(world->submit(job(1, 8, 60), Duration::seconds(60)));   // would not
   run_dry(*world);
   EXPECT_EQ(diary.text,
