@@ -249,6 +249,7 @@ void Core::run_pass() {
     start_gang(start);
     if (start.backfilled) ++diag_.backfilled;
   }
+  if (!plan.promise_changes.empty()) record(PromisesChanged{std::move(plan.promise_changes)});
   // A start is an event of its own making: it does not ask for another pass.
   dirty_ = false;
   auto result = std::make_shared<PassResult>();

@@ -29,6 +29,16 @@ std::optional<Placement> Forecaster::place_throughout(const Shape& shape, Instan
   return place_gang(room_, shape, free_.usable());
 }
 
+std::optional<Placement> Forecaster::place_on(const Shape& shape, const NodeSet& nodes,
+                                              Instant from, Duration duration) {
+  nodes.for_each([&](NodeIndex node) {
+    ++looked_;
+    if (shape.candidates.contains(node))
+      room_.set(node, timeline_.throughout(node, from, from + duration));
+  });
+  return place_gang(room_, shape, nodes);
+}
+
 std::optional<Forecast> Forecaster::earliest(const Shape& shape, Instant now, Duration duration) {
   const std::vector<Instant>& times = timeline_.release_times();
   // The first release after which it would fit if nothing were promised. Position -1 stands for

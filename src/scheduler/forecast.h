@@ -40,6 +40,10 @@ class Forecaster {
   // the releases) placements on the shape's candidates; with promises in the way up to kMostTries.
   std::optional<Forecast> earliest(const Shape& shape, Instant now, Duration duration);
 
+  // Whether it fits on these nodes throughout, beside all promises. Cost: O(nodes) and a placement.
+  std::optional<Placement> place_on(const Shape& shape, const NodeSet& nodes, Instant from,
+                                    Duration duration);
+
   // Cost: O(classes of nodes) in the common case, else up to four placements.
   Judgement judge(const Shape& shape);
 

@@ -32,6 +32,10 @@ Instant Pass::end_of(Duration limit) const {
   return limit.is_infinite() ? Instant::never() : input.now + limit + input.state.spec->kill_wait;
 }
 
+Duration Pass::occupancy(Duration limit) const {
+  return limit.is_infinite() ? limit : limit + input.state.spec->kill_wait;
+}
+
 namespace {
 
 // Ends within its limit and the grace of its ending; what is overdue or ending already, soon.

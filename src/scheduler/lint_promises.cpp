@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
 #include "scheduler/lint.h"
 
@@ -56,6 +57,36 @@ Bookings without_promises(const PassInput& input, const Plan& plan) {
   return out;
 }
 
+// A firm promise is kept (within a minute), or it is written down why not.
+void check_firm(const PassInput& input, const Plan& plan, std::vector<std::string>& findings) {
+  using Key = std::pair<WorkloadId, GangId>;
+  std::map<Key, const Promise*> planned;
+  std::map<Key, const PromiseChange*> changed;
+  std::set<Key> waits;
+  for (const Promise& promise : plan.promises)
+    planned[{promise.element.workload, promise.element.gang}] = &promise;
+  for (const PromiseChange& change : plan.promise_changes)
+    changed[{change.workload, change.gang}] = &change;
+  if (!input.state.promises->records.empty())
+    for (const Waiting& waiting : plan.waiting)
+      waits.insert({waiting.element.workload, waiting.element.gang});
+  for (const PromiseRecord& record : input.state.promises->records) {
+    const Key key{record.workload, record.gang};
+    if (!record.firm || !waits.contains(key)) continue;
+    auto change = changed.find(key);
+    const bool told = change != changed.end() && !change->second->cause.empty();
+    auto promise = planned.find(key);
+    if (promise == planned.end() && !told)
+      findings.push_back(fmt::format("the firm promise to job {} is gone without a cause",
+                                     record.workload.value()));
+    if (promise != planned.end() && !told &&
+        promise->second->at >= record.at + Duration::seconds(60))
+      findings.push_back(fmt::format("the firm promise to job {} slips by {} s without a cause",
+                                     record.workload.value(),
+                                     (promise->second->at - record.at).whole_seconds()));
+  }
+}
+
 }  // namespace
 
 std::string lint_name(const ElementRef& element) {
@@ -78,6 +109,7 @@ std::vector<std::string> lint_promises(const PassInput& input, const Plan& plan)
           {promise.at, promise.until, share.cpus, share.gpus, share.memory_mib});
     }
   }
+  check_firm(input, plan, findings);
   for (const Promise& promise : plan.promises) {
     for (const PromisedShare& share : promise.shares) {
       if (share.node >= spec.nodes.size()) continue;

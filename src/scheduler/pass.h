@@ -23,6 +23,7 @@ struct Element {
   std::uint32_t throttle_room = kNoLimit;  // elements of the array that may still start
   bool settled = false;                    // nothing more is decided about it in this pass
   std::optional<Timeline::Owner> promise;  // the one it has
+  std::optional<std::uint32_t> kept;       // position in Pass::kept: it had a firm one before
   std::shared_ptr<const Wait> wait;        // why what is left of it waits
 };
 
@@ -57,6 +58,16 @@ struct Unfinished {
   bool room_is_free = false;  // only promises to others did when it was tried
 };
 
+// A firm promise of an earlier pass, where it lies now.
+struct Kept {
+  const PromiseRecord* record = nullptr;
+  Candidate candidate;  // in the partition it was promised in
+  Instant at;
+  Placement placement;
+  bool had_turn = false;  // its element has come up in order
+  std::string cause;      // why it could not stay
+};
+
 struct Pass {
   explicit Pass(const PassInput& pass_input, const Profile& pass_profile);
 
@@ -85,9 +96,11 @@ struct Pass {
   NodeSet blocked_nodes;           // candidates of those that wait for room
   NodeSet promised_nodes;          // candidates of those that are promised a start
   std::uint32_t promised = 0;
+  std::vector<Kept> kept;
   bool out_of_budget = false;
 
   Instant end_of(Duration limit) const;  // when room comes back if it starts now
+  Duration occupancy(Duration limit) const;
 };
 
 NodeSet usable_nodes(const ClusterState& state);
@@ -105,6 +118,31 @@ bool admit(Pass& pass, const Candidate& candidate);
 bool start(Pass& pass, const Candidate& candidate);
 // Notes that the candidate waits for room, and promises it a start if the profile says so.
 void reserve(Pass& pass, const Candidate& candidate);
+
+// promises.cpp. Places what was promised firmly before, no later than promised where that can be.
+void keep_promises(Pass& pass);
+// In the turn of an element that has a promise: the earliest of its partitions counts.
+void pull_earlier(Pass& pass, const Candidate& candidate, bool behind_others);
+// Lists what became of all promises in Plan::promise_changes.
+void settle_promises(Pass& pass);
+void book_promise(Pass& pass, const Candidate& candidate, Instant at, const Placement& placement);
+void unbook_promise(Pass& pass, Element& element);
+// While a candidate is tried that comes before firm promises by more than age and fair share, they
+// do not stand in its way; afterwards they are placed again, no later than before where that can be.
+class StandAside {
+ public:
+  StandAside(Pass& pass, const Candidate& candidate);
+  ~StandAside() { come_back(); }
+  StandAside(const StandAside&) = delete;
+  StandAside& operator=(const StandAside&) = delete;
+  void come_back();
+
+ private:
+  Pass& pass_;
+  const Candidate& candidate_;
+  std::vector<std::uint32_t> aside_;
+};
+
 // Fills in the texts and lists everything that waits.
 void explain(Pass& pass);
 

@@ -12,6 +12,7 @@ Plan plan(const PassInput& input) {
   book_holdings(pass);  // holdings.cpp
   find_eligible(pass);  // candidates.cpp, eligible.cpp
   put_in_order(pass);   // candidates.cpp, order.cpp
+  keep_promises(pass);  // promises.cpp
   for (const Candidate& candidate : pass.candidates) {
     if (pass.plan.stats.work_units > input.budget) {
       pass.out_of_budget = true;
@@ -19,10 +20,12 @@ Plan plan(const PassInput& input) {
     }
     if (pass.elements[candidate.element].settled) continue;  // in another partition
     if (!admit(pass, candidate)) continue;                   // admit.cpp
+    StandAside aside(pass, candidate);                       // promises.cpp
     if (start(pass, candidate)) continue;                    // start.cpp, place*.cpp
     reserve(pass, candidate);                                // reserve.cpp, forecast.cpp
   }
-  explain(pass);  // explain.cpp
+  settle_promises(pass);  // promises.cpp
+  explain(pass);          // explain.cpp
   return std::move(pass.plan);
 }
 

@@ -44,6 +44,8 @@ struct PromisedShare {
 // the promise is the time.
 struct Promise {
   ElementRef element;
+  std::string partition;
+  bool firm = false;  // from this pass on, or before
   Instant at;
   Instant until;  // when its time limit would end, with the grace; never() without a limit
   std::vector<NodeIndex> nodes;
@@ -62,7 +64,8 @@ struct PassStats {
 
 struct Plan {
   std::vector<Start> starts;      // in the order they were decided
-  std::vector<Promise> promises;  // in order of priority
+  std::vector<Promise> promises;  // firm ones of before by time, then as they were made
+  std::vector<PromiseChange> promise_changes;  // what PromisesChanged records, after the starts
   std::vector<Waiting> waiting;   // every pending element that does not start, by workload, gang;
                                   // an array's unstarted elements once, as its next element
   Instant next_look;              // a pass before this time cannot decide more unless an event

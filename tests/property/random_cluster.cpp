@@ -127,6 +127,7 @@ void RandomCluster::carry_out(const scheduler::Plan& plan) {
                         Epoch(state.next_epoch), start.partition, start.slots, end});
     apply(GangStarted{gang, end});
   }
+  if (!plan.promise_changes.empty()) apply(PromisesChanged{plan.promise_changes});
 }
 
 scheduler::Plan RandomCluster::pass() {

@@ -240,7 +240,8 @@ bool parse_job(Words& words, Happening& out) {
     else if (words.take_if("fails"))
       job.fails = true;
     else if (words.take_if("partition"))
-      for (std::string_view name : split(words.take(), ',')) workload.partitions.edit().emplace_back(name);
+      for (std::string_view name : split(words.take(), ','))
+        workload.partitions.edit().emplace_back(name);
     else if (words.take_if("priority"))
       workload.extras.edit().fixed_priority = words.number();
     else if (words.take_if("nice"))
@@ -277,6 +278,8 @@ bool parse_at(Words& words, Happening& out) {
       {"hold", Happening::Kind::kHold},
       {"release", Happening::Kind::kRelease},
       {"priority", Happening::Kind::kPriority},
+      {"nice", Happening::Kind::kNice},
+      {"limit", Happening::Kind::kLimit},
       {"refuse", Happening::Kind::kRefuse},
       {"drain", Happening::Kind::kDrain},
       {"down", Happening::Kind::kDown},
@@ -315,8 +318,8 @@ bool parse_line(std::string_view line, Scenario& scenario) {
     return words.take_if("slurm");
   }
   if (first == "show") {
-    scenario.with_devices = words.take_if("devices");
-    return scenario.with_devices;
+    if (words.take_if("promises")) return scenario.with_promises = true;
+    return scenario.with_devices = words.take_if("devices");
   }
   Happening happening;
   if (first == "running") {

@@ -203,6 +203,13 @@ class World {
         change(what.subject,
                [&](auto& e) { e.priority = parse_integer<std::uint32_t>(what.text); });
         break;
+      case Happening::Kind::kNice:
+        change(what.subject,
+               [&](auto& e) { e.nice = parse_integer<std::int32_t>(what.text).value_or(0); });
+        break;
+      case Happening::Kind::kLimit:
+        change_limit(what.subject, parse_integer<std::int64_t>(what.text).value_or(0));
+        break;
       case Happening::Kind::kRefuse:
         refuse(what.subject, what.text);
         break;
@@ -227,6 +234,19 @@ class World {
     if (const Gang* gang = gang_of(name)) return end(gang, Outcome::kCancelled, 0);
     apply(ElementsCancelled{ids_.at(name), "", Outcome::kCancelled, std::nullopt});
     say(name + " is cancelled");
+  }
+
+  void change_limit(const std::string& name, std::int64_t seconds) {
+    const Gang* gang = gang_of(name);
+    change(name, [&](auto& e) {
+      e.time_limit = Duration::seconds(seconds);
+      if (gang) e.gang = gang->id;
+    });
+    if (!gang || !ends_.contains(gang->id.value())) return;
+    std::int64_t limit = second_of(gang->started) + seconds;
+    std::int64_t runs = lines_[gang->workload.value()].runs.value_or(kNever);
+    std::int64_t end = std::min(limit, second_of(gang->started) + runs);
+    ends_[gang->id.value()] = {end, limit < second_of(gang->started) + runs && runs < kNever};
   }
 
   template <class Set>
@@ -271,6 +291,8 @@ class World {
     Plan plan = scheduler::plan(input);
     for (const std::string& finding : scheduler::lint(input, plan)) say("LINT: " + finding);
     for (const auto& start : plan.starts) carry_out(start);
+    if (!plan.promise_changes.empty()) apply(PromisesChanged{plan.promise_changes});
+    if (scenario_.with_promises) tell_promises(plan);
     report(plan);
     if (plan.next_look < Instant::never()) next_look_ = second_of(plan.next_look);
   }
@@ -302,6 +324,26 @@ class World {
                       state_.spec->nodes[slot.node].name, slot.role, slot.tasks, cpus.to_string(),
                       gpus.empty() ? "-" : gpus.to_string(), slot.memory_mib));
     }
+  }
+
+  // What is firm binds; the rest is told by who waits.
+  void tell_promises(const Plan& plan) {
+    for (const PromiseChange& change : plan.promise_changes) {
+      if (change.step == PromiseStep::kMade) continue;
+      std::string text =
+          fmt::format("{}: promise {}", name_of({change.workload, std::nullopt, change.gang}),
+                      enum_name(change.step));
+      if (change.step != PromiseStep::kDropped)
+        text += fmt::format(" {} on {}", second_of(change.at), names_of(change.nodes));
+      if (!change.cause.empty()) text += fmt::format(" ({})", with_names(change.cause));
+      say(text);
+    }
+  }
+
+  std::string names_of(const std::vector<NodeIndex>& nodes) const {
+    std::vector<std::string> names;
+    for (NodeIndex node : nodes) names.push_back(state_.spec->nodes[node].name);
+    return fold_hostlist(names);
   }
 
   bool will_be_refused(const ElementRef& element) const {

@@ -35,6 +35,8 @@ struct Happening {
     kHold,
     kRelease,
     kPriority,
+    kNice,
+    kLimit,  // of what runs too
     kRefuse,  // the roll call of a job fails on a node
     kDrain,
     kDown,
@@ -53,6 +55,7 @@ struct Scenario {
   std::string profile = "tutti";
   std::int64_t until = 1'000'000;
   bool with_devices = false;          // log tasks, CPUs and GPUs of every slot
+  bool with_promises = false;         // log what becomes firm, moves and is dropped
   std::vector<Happening> happenings;  // by time, else as written
   std::string input, expected;        // the text above and below the line "----"
 };
