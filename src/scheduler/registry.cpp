@@ -17,7 +17,7 @@ const std::vector<Profile>& all_profiles() {
       {"easy",
        "priority order; only the first blocked job of each pool is promised a start (EASY "
        "backfill)",
-       order_by_multifactor(), partition_rules(), reserve_for_the_head()},
+       order_by_submission(), partition_rules(), reserve_for_the_head()},
       {"fcfs", "in order of submission; nobody passes a job that waits for the same nodes",
        order_by_submission(), partition_rules(), reserve_nothing()},
   };

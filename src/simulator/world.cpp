@@ -99,11 +99,16 @@ Instant World::next_due() const {
   return std::max(next, now_);
 }
 
-Status World::advance(Instant to) {
+Status World::move_to(Instant to) {
   if (to < now_ || to > next_due())
     return fail(ErrorCode::kInternal, fmt::format("the clock is at {} ms, due is {} ms: not {} ms",
                                                   now_.ms(), next_due().ms(), to.ms()));
   now_ = to;
+  return {};
+}
+
+Status World::advance(Instant to) {
+  if (auto status = move_to(to); !status) return status;
   if (plan_.next_look <= now_) dirty_ = true;
   while (!due_.empty() && due_.top().at <= now_) {
     const Due due = due_.top();

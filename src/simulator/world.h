@@ -52,6 +52,9 @@ class World {
   Status fail_node(NodeIndex node, std::string reason);
   Status repair_node(NodeIndex node);
 
+  // Moves the clock to `to` without doing anything yet, so that what arrives at that time is there
+  // for the pass of advance(to). Errors: as advance().
+  Status move_to(Instant to);
   // The next time at which something is due; never() when nothing is.
   Instant next_due() const;
   // Moves the clock to `to` (not back, not past next_due()), does all that is due then, plans once
