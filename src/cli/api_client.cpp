@@ -52,12 +52,20 @@ Result<std::string> ApiClient::ask(std::string_view method, std::string_view tar
   }
 }
 
-Result<SubmitReply> ApiClient::submit(SubmitRequest& request) {
+namespace {
+std::string new_key() {
   std::random_device random;
-  for (Submission& submission : request.submissions) {
-    std::uint64_t key = (std::uint64_t{random()} << 32 | random()) | 1;
-    submission.key = fmt::format("{:016x}", key);
-  }
+  return fmt::format("{:016x}", (std::uint64_t{random()} << 32 | random()) | 1);
+}
+}  // namespace
+
+Result<StepReply> ApiClient::create_step(StepRequest& request) {
+  if (request.key.empty()) request.key = new_key();
+  return decode<StepReply>(ask("POST", "/v1/steps", to_json(request), patience, Repeat::kAlways));
+}
+
+Result<SubmitReply> ApiClient::submit(SubmitRequest& request) {
+  for (Submission& submission : request.submissions) submission.key = new_key();
   return decode<SubmitReply>(
       ask("POST", "/v1/workloads", to_json(request), patience, Repeat::kAlways));
 }

@@ -35,6 +35,10 @@ class ApiClient {
     return decode<Reply>(post(target, to_json(request)));
   }
 
+  // POST /v1/steps with a key: asked again until the controller answers, for `patience`. A request
+  // that has a key keeps it.
+  Result<StepReply> create_step(StepRequest& request);
+
   // POST /v1/workloads. Each submission gets a key, so that it may be asked again when the answer
   // was lost.
   Result<SubmitReply> submit(SubmitRequest& request);

@@ -20,6 +20,7 @@ Status GangSession::open() {
       if (ready) {
         channel_ = std::move(*channel);
         attempts_ = 0;
+        ++connections_;
         if (role_ == Role::kOwner) (void)send(from_client::Own{});
         for (const auto& [step, have] : have_) send_follow(step);
         return {};

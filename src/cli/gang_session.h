@@ -34,10 +34,13 @@ class GangSession {
   bool send(const from_client::Message& message, std::string_view payload = {});
   // Follows the step, now and after each reconnection. `nodes` = how many the step has.
   void follow(StepId step, std::size_t nodes);
+  void forget(StepId step) { have_.erase(step); }
   // Notes that output up to `next` of that node has been written out.
   void taken(StepId step, std::uint32_t node, std::uint64_t next);
   // Ends the conversation; keep_running leaves the work alone.
   void leave(bool keep_running);
+  // How often the connection was made: what was sent over an earlier one may be lost.
+  unsigned connections() const { return connections_; }
   bool gave_up() const { return gave_up_; }
   const std::string& last_error() const { return last_error_; }
 
@@ -51,7 +54,7 @@ class GangSession {
   std::map<StepId, std::vector<std::uint64_t>> have_;
   std::map<std::pair<StepId, std::uint32_t>, std::uint64_t> acknowledged_;
   Clock::time_point next_try_{}, lost_at_{}, pinged_{};
-  unsigned attempts_ = 0;
+  unsigned attempts_ = 0, connections_ = 0;
   bool gave_up_ = false;
   std::string last_error_;
 };

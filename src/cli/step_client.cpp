@@ -11,6 +11,7 @@
 #include "cli/slurm_context.h"
 #include "cli/terminal.h"
 #include "frontend/slurm/error_text.h"
+#include "model/attach_protocol.h"
 #include "model/reasons.h"
 
 namespace tutti::cli {
@@ -18,6 +19,9 @@ namespace tutti::cli {
 namespace {
 using Clock = std::chrono::steady_clock;
 constexpr std::size_t kInputInFlight = 1 << 20;
+// More than can be on its way between here and the nodes.
+constexpr std::size_t kInputKept = 16 << 20;
+constexpr std::size_t kInputPart = 64 << 10;
 
 void write_fd(int fd, std::string_view text) {
   if (fd == 1)
@@ -50,7 +54,8 @@ int StepClient::run(std::uint32_t job, std::vector<StepRequest> steps) {
     return 1;
   }
   int code = 1;
-  if (wait_for_allocation() && create_steps(steps)) code = relay();
+  requests_ = std::move(steps);
+  if (wait_for_allocation() && create_steps()) code = relay();
   if (!detached_) session_->leave(!options_.owns_allocation);
   return code;
 }
@@ -99,46 +104,78 @@ bool StepClient::wait_for_allocation() {
   }
 }
 
-bool StepClient::create_steps(std::vector<StepRequest>& steps) {
-  bool told = false;
-  for (StepRequest& request : steps) {
-    request.gang = GangId(job_);
-    auto pause = std::chrono::milliseconds(20);
-    while (true) {
-      auto reply = api_.post_as<StepReply>("/v1/steps", request);
-      if (reply) {
-        OutputStyle style{options_.label, options_.unbuffered || options_.pty, 0, job_, options_.quiet};  // tasks are counted below
-        for (std::uint32_t n : reply->tasks) style.total_tasks += n;
-        StepId id = reply->step;
-        std::size_t nodes = reply->nodes.size();
-        running_.emplace(id, Running{std::move(*reply), StepOutput(style, write_fd), false, {}});
-        session_->follow(id, nodes);
-        break;
-      }
-      if (reply.error().reason != reason::kStepBusy && reply.error().code != ErrorCode::kUnavailable) {
-        ApiError error = slurm::as_api_error(reply.error());
-        complain("error: Unable to create step for job " + std::to_string(job_) + ": " + slurm::slurm_sentence(error));
-        return false;
-      }
-      if (!std::exchange(told, true) && !options_.quiet)
-        complain("Job " + std::to_string(job_) + " step creation temporarily disabled, retrying (Requested nodes are busy)");
-      for (auto& incoming : session_->pump()) handle(incoming);
-      if (gang_over_) {
-        complain("error: Job allocation " + std::to_string(job_) + " has been revoked");
-        return false;
-      }
-      pollfd fds[1] = {{signal_fd_, POLLIN, 0}};
-      if (poll(fds, 1, static_cast<int>(pause.count())) > 0) {
-        signalfd_siginfo info;
-        if (read(signal_fd_, &info, sizeof info) == sizeof info && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM)) {
-          complain("Cancelled pending job step with signal " + std::to_string(info.ssi_signo));
-          return false;
-        }
-      }
-      pause = std::min(pause * 2, std::chrono::milliseconds(1000));
-    }
+bool StepClient::create_steps() {
+  for (std::size_t i = 0; i < requests_.size(); ++i) {
+    requests_[i].gang = GangId(job_);
+    if (!create_step(i)) return false;
+    input_open_ |= requests_[i].order.in.kind == StreamKind::kAttached;
   }
-  for (const StepRequest& request : steps) input_open_ |= request.order.in.kind == StreamKind::kAttached;
+  return true;
+}
+
+// Those that nobody had started when the controller died are asked for once more.
+bool StepClient::create_lost_steps() {
+  while (!lost_.empty()) {
+    std::size_t index = lost_.back();
+    lost_.pop_back();
+    requests_[index].key.clear();
+    if (!create_step(index)) return false;
+  }
+  return true;
+}
+
+void StepClient::follow(std::size_t index, StepReply reply) {
+  OutputStyle style{options_.label, options_.unbuffered || options_.pty, 0, job_, options_.quiet};
+  for (std::uint32_t n : reply.tasks) style.total_tasks += n;
+  StepId id = reply.step;
+  std::size_t nodes = reply.nodes.size();
+  running_.emplace(id, Running{index, std::move(reply), StepOutput(style, write_fd), false, false, {}});
+  session_->follow(id, nodes);
+}
+
+bool StepClient::create_step(std::size_t index) {
+  bool told = false;
+  auto pause = std::chrono::milliseconds(20);
+  while (true) {
+    auto reply = api_.create_step(requests_[index]);
+    if (reply) {
+      follow(index, std::move(*reply));
+      return true;
+    }
+    bool unanswered = reply.error().code == ErrorCode::kUnavailable;
+    if (reply.error().reason != reason::kStepBusy && !unanswered) {
+      ApiError error = slurm::as_api_error(reply.error());
+      complain("error: Unable to create step for job " + std::to_string(job_) + ": " + slurm::slurm_sentence(error));
+      return false;
+    }
+    if (!std::exchange(told, true) && !options_.quiet)
+      complain(unanswered ? fmt::format("the controller does not answer, asking again: {}", reply.error().message)
+                          : fmt::format("Job {} step creation temporarily disabled, retrying (Requested nodes are busy)", job_));
+    for (auto& incoming : session_->pump()) handle(incoming);
+    if (gang_over_) {
+      complain("error: Job allocation " + std::to_string(job_) + " has been revoked");
+      return false;
+    }
+    if (session_->gave_up()) {
+      complain("error: " + session_->last_error());
+      return false;
+    }
+    pollfd fds[1] = {{signal_fd_, POLLIN, 0}};
+    if (poll(fds, 1, static_cast<int>(pause.count())) > 0) {
+      signalfd_siginfo info;
+      if (read(signal_fd_, &info, sizeof info) == sizeof info && (info.ssi_signo == SIGINT || info.ssi_signo == SIGTERM)) {
+        complain("Cancelled pending job step with signal " + std::to_string(info.ssi_signo));
+        return false;
+      }
+    }
+    pause = std::min(pause * 2, std::chrono::milliseconds(1000));
+  }
+}
+
+// What is typed before a step runs could be lost with it.
+bool StepClient::all_started() const {
+  for (const auto& [id, step] : running_)
+    if (!step.started && !step.ended) return false;
   return true;
 }
 
@@ -160,6 +197,11 @@ void StepClient::handle(const GangSession::Incoming& incoming) {
       step->output.output(*m, payload);
       session_->taken(m->step, m->node, m->next);
     }
+  } else if (const auto* m = std::get_if<to_client::InputWanted>(&message)) {
+    Running* step = find(m->step);
+    if (step && !step->ended && kept_from_ + kept_input_.size() + input_ended_ > 0) send_input(m->step, kept_from_);
+  } else if (const auto* m = std::get_if<to_client::StepStarted>(&message)) {
+    if (Running* step = find(m->step)) step->started = true;
   } else if (const auto* m = std::get_if<to_client::RankExited>(&message)) {
     Running* step = find(m->step);
     if (!step) return;
@@ -173,6 +215,12 @@ void StepClient::handle(const GangSession::Incoming& incoming) {
   } else if (const auto* m = std::get_if<to_client::StepEnded>(&message)) {
     Running* step = find(m->step);
     if (!step || step->ended) return;
+    if (m->outcome == Outcome::kLaunchFailed && m->reason == kStepLostAtRestart) {
+      lost_.push_back(step->request);
+      session_->forget(m->step);
+      running_.erase(m->step);
+      return;
+    }
     step->ended = true;
     step->outcome = m->outcome;
     step->output.finish(*m, step->reply);
@@ -180,6 +228,7 @@ void StepClient::handle(const GangSession::Incoming& incoming) {
 }
 
 void StepClient::end_all_steps() {
+  ending_ = true;
   for (const auto& [id, step] : running_)
     if (!step.ended) (void)session_->send(from_client::Signal{id, SIGTERM});
 }
@@ -246,10 +295,35 @@ void StepClient::read_input() {
     bytes = passed;
     if (bytes.empty() && !end) return;
   }
-  for (const auto& [id, step] : running_)
-    if (!step.ended) (void)session_->send(from_client::Input{id, std::nullopt, input_offset_, end}, bytes);
-  input_offset_ += bytes.size();
+  std::uint64_t from = kept_from_ + kept_input_.size();
+  kept_input_ += bytes;
+  input_ended_ = end;
   if (end) input_open_ = false;
+  for (const auto& [id, step] : running_)
+    if (!step.ended) send_input(id, from);
+  if (kept_input_.size() < 2 * kInputKept) return;
+  std::size_t old = kept_input_.size() - kInputKept;
+  kept_input_.erase(0, old);
+  kept_from_ += old;
+}
+
+// Input from that offset on, and its end.
+void StepClient::send_input(StepId step, std::uint64_t from) {
+  std::string_view rest = std::string_view(kept_input_).substr(from - kept_from_);
+  do {
+    std::string_view part = rest.substr(0, kInputPart);
+    rest.remove_prefix(part.size());
+    (void)session_->send(from_client::Input{step, std::nullopt, from, input_ended_ && rest.empty()}, part);
+    from += part.size();
+  } while (!rest.empty());
+}
+
+// After the connection broke: what was sent last may not have arrived.
+void StepClient::send_again() {
+  if (std::exchange(connections_, session_->connections()) == session_->connections()) return;
+  for (const auto& [id, step] : running_)
+    if (!step.ended && kept_from_ + kept_input_.size() + input_ended_ > 0) send_input(id, kept_from_);
+  if (ending_) end_all_steps();
 }
 
 int StepClient::relay() {
@@ -258,9 +332,12 @@ int StepClient::relay() {
     raw.emplace(0);
     on_signal(SIGWINCH);
   }
-  while (!all_ended()) {
+  connections_ = session_->connections();
+  while (!all_ended() || !lost_.empty()) {
     for (auto& incoming : session_->pump()) handle(incoming);
+    if (!create_lost_steps()) return 1;
     if (all_ended()) break;
+    send_again();
     if (session_->gave_up() || (gang_over_ && gang_->state == GangState::kDone && session_->queued_bytes() == 0)) {
       // Everything of the steps was told before the gang's end; what is missing never comes.
       complain(session_->gave_up() ? "error: " + session_->last_error() : fmt::format("error: Job allocation {} is over", job_));
@@ -271,7 +348,7 @@ int StepClient::relay() {
       complain("First task exited " + std::to_string(*options_.wait_s) + "s ago");
       end_all_steps();
     }
-    bool take_input = input_open_ && session_->fd() >= 0 && session_->queued_bytes() < kInputInFlight;
+    bool take_input = input_open_ && all_started() && session_->fd() >= 0 && session_->queued_bytes() < kInputInFlight;
     pollfd fds[3] = {{session_->fd(), static_cast<short>(POLLIN | (session_->want_write() ? POLLOUT : 0)), 0},
                      {signal_fd_, POLLIN, 0},
                      {take_input ? 0 : -1, POLLIN, 0}};

@@ -45,34 +45,47 @@ class StepClient {
 
  private:
   struct Running {
+    std::size_t request = 0;  // index
     StepReply reply;
     StepOutput output;
-    bool ended = false;
+    bool started = false, ended = false;
     std::optional<Outcome> outcome;
   };
   bool wait_for_allocation();
-  bool create_steps(std::vector<StepRequest>& steps);
+  bool create_steps();
+  bool create_step(std::size_t index);
+  bool create_lost_steps();
+  void follow(std::size_t index, StepReply reply);
   int relay();
   void handle(const GangSession::Incoming& incoming);
   void on_gang_changed(const to_client::GangChanged& m);
   void on_signal(int signal);
   void read_input();
+  void send_input(StepId step, std::uint64_t from);
+  void send_again();
   void complain(const std::string& text) const;
   void end_all_steps();
   bool all_ended() const;
+  bool all_started() const;
 
   ApiClient& api_;
   StepClientOptions options_;
   std::optional<GangSession> session_;
   std::uint32_t job_ = 0;
+  std::vector<StepRequest> requests_;
+  std::vector<std::size_t> lost_;  // indices of those whose step died with the controller
   std::map<StepId, Running> running_;
   std::optional<to_client::GangChanged> gang_;
   bool told_queued_ = false, input_open_ = false, gang_over_ = false, detached_ = false;
   DetachKeys detach_keys_;
-  std::uint64_t input_offset_ = 0;
+  // The last part of what was typed, to be sent again when a connection broke.
+  std::string kept_input_;
+  std::uint64_t kept_from_ = 0;  // its offset
+  bool input_ended_ = false;
+  unsigned connections_ = 0;
   int signal_fd_ = -1;
   std::chrono::steady_clock::time_point last_interrupt_{}, first_end_{};
-  bool any_end_ = false, killing_ = false, waited_enough_ = false;
+  bool any_end_ = false, killing_ = false, waited_enough_ = false, ending_ = false;
 };
 
 }  // namespace tutti::cli

@@ -76,7 +76,7 @@ Status Core::recover(const std::optional<journal::Snapshot>& snapshot, std::uint
     const Gang* g = state_.gangs.find(id);
     for (const Step& step : std::vector<Step>(g->steps))
       if (step.state == StepState::kPreparing)
-        record(StepEnded{g->id, step.id, {1, 0}, Outcome::kLaunchFailed, {}, "controller restarted"});
+        record(StepEnded{g->id, step.id, {1, 0}, Outcome::kLaunchFailed, {}, std::string(kStepLostAtRestart)});
     g = state_.gangs.find(id);
     if (g->state == GangState::kPreparing) prepare(*g);
     if (g->state == GangState::kEnding) end_gang(g->id, {}, {}, false);
@@ -105,8 +105,11 @@ void Core::rebuild_books() {
   std::sort(ends.begin(), ends.end());
   finished_.assign(ends.begin(), ends.end());
   submission_keys_.clear();
+  named_.clear();
+  kept_.clear();
   state_.workloads.for_each([this](std::uint32_t id, const WorkloadEntry& entry) {
     const Workload& w = entry.workload;
+    if (entry.is_open()) count_names(w);
     if (w.submission_key) submission_keys_[{w.uid, w.submission_key}] = WorkloadId(id);
   });
 }

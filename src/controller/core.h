@@ -86,6 +86,11 @@ class Core {
   Result<WorkloadId> accept(const Caller& caller, Submission& submission);
   Status check_partitions(const Caller& caller, const Workload& workload);
   Status check_workload(const Caller& caller, Submission& submission);
+  Status check_dependencies(const Workload& workload) const;
+  // Workloads that this one waits for, each as often as it is named.
+  std::vector<std::uint32_t> named_by(const Workload& workload) const;
+  void count_names(const Workload& workload);
+  void drop_names(const Workload& workload);
   SubmitResult submit(const Caller& caller, Submission& submission);
   SubmitResult try_out(const Caller& caller, Submission& submission);
   // core_actions.cpp
@@ -105,6 +110,7 @@ class Core {
   void tell_step_ended(const StepRun& run, GangId gang, const Step& step, const Link* only);
   StepRun& book_of(const Gang& gang, const Step& step);
   StepId next_step_id(const Gang& gang) const;
+  StepReply reply_of(const Gang& gang, const Step& step) const;
   void end_step(GangId gang, StepId step, Outcome outcome, std::optional<std::uint32_t> uid,
                 const std::string& why);
   void tell_to_end(const StepRun& run, NodeIndex node, bool not_started);
@@ -205,6 +211,9 @@ class Core {
   std::map<NodeIndex, Instant> unknown_since_, unknown_before_turn_;
   std::set<std::pair<Instant, std::uint32_t>> avoidances_;  // when avoid_nodes may be cleared
   std::deque<std::pair<Instant, std::uint32_t>> finished_;  // workloads by their end, for MinJobAge
+  // How often open workloads name a workload in their dependencies: it is not forgotten before them.
+  std::map<std::uint32_t, std::uint32_t> named_;
+  std::set<std::uint32_t> kept_;  // old enough to be forgotten, but named
   // Submissions by owner and key, so that one that is asked again is found.
   std::map<std::pair<std::uint32_t, std::uint64_t>, WorkloadId> submission_keys_;
   std::vector<Waiter> waiters_;

@@ -270,6 +270,10 @@ Status Core::update(const Caller& caller, const ActionRequest& request, const Jo
     if (Status allowed = check_partitions(caller, changed); !allowed) return allowed;
   }
   if (change->roles) changed.roles = *change->roles;
+  if (change->dependencies) {
+    changed.extras.edit().dependencies = *change->dependencies;
+    if (Status known = check_dependencies(changed); !known) return known;
+  }
   if (change->qos && *change->qos != "normal")
     return failed(ErrorCode::kInvalid, reason::kInvalidQos, fmt::format("qos {} does not exist", *change->qos));
   Status fits = scheduler::check_can_ever_run(*state_.spec, changed);
@@ -284,7 +288,10 @@ Status Core::update(const Caller& caller, const ActionRequest& request, const Jo
       schedule_limit(*gang(id));
     }
   }
+  bool renamed = change->dependencies && entry->is_open();
+  if (renamed) drop_names(entry->workload);
   record(std::move(*change));
+  if (renamed) count_names(state_.workloads.find(target.workload.value())->workload);
   return {};
 }
 

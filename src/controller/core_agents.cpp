@@ -130,6 +130,8 @@ void Core::reconcile_steps(NodeIndex node, const from_agent::GangReport& report)
     auto known = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == step.key.step; });
     bool open = known != g->steps.end() && known->state != StepState::kDone;
     if (known != g->steps.end()) ask_for_output(book_of(*g, *known), node);
+    if (open)
+      after_commit([this, id = g->id, id_of_step = known->id] { hub_.tell(id, to_client::InputWanted{id_of_step}); });
     if (step.state == StepState::kDone) {
       from_agent::StepEnded ended;
       ended.key = step.key;

@@ -233,7 +233,9 @@ void Core::finish_steps_of(GangId id, NodeIndex node) {
 }
 
 void Core::workload_closed(const WorkloadEntry& entry) {
-  if (!entry.is_open()) finished_.push_back({entry.ended, entry.workload.id.value()});
+  if (entry.is_open()) return;
+  finished_.push_back({entry.ended, entry.workload.id.value()});
+  drop_names(entry.workload);
 }
 
 void Core::finish_gang(GangId id) {

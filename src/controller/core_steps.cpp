@@ -18,6 +18,10 @@ void Core::on_step_request(ApiCall& call) {
   const WorkloadEntry* entry = entry_of(*g);
   if (!call.caller.is_operator && call.caller.uid != entry->workload.uid)
     return refuse(call, Error{ErrorCode::kDenied, std::string(reason::kNotOwner), "only the owner of a job launches steps in it", {}});
+  auto key = request_key(request.key);
+  if (!key) return refuse(call, key.error());
+  for (const Step& known : g->steps)
+    if (*key && known.request_key == *key) return answer(call, {200, to_json(reply_of(*g, known))});
   if (g->state != GangState::kRunning)
     return refuse(call, Error{ErrorCode::kConflict, std::string(g->state == GangState::kDone || g->state == GangState::kEnding ? reason::kAlreadyDone : reason::kNotRunning), fmt::format("job {} is {}", g->id.value(), enum_name(g->state)), {}});
   auto layout = scheduler::lay_out_step(*state_.spec, entry->workload, *g, request);
@@ -25,6 +29,7 @@ void Core::on_step_request(ApiCall& call) {
 
   Step step;
   step.id = request.interactive ? kInteractiveStep : next_step_id(*g);
+  step.request_key = *key;
   step.name = request.order.name;
   step.created = now_;
   step.slots = layout->slots;
@@ -35,14 +40,7 @@ void Core::on_step_request(ApiCall& call) {
   record(StepCreated{id, step});
   g = gang(id);
 
-  StepReply reply;
-  reply.step = step.id;
-  reply.epoch = g->epoch;
-  for (const StepSlot& slot : step.slots) {
-    reply.nodes.push_back(state_.spec->nodes[g->slots[slot.slot].node].name);
-    reply.tasks.push_back(static_cast<std::uint32_t>(slot.ranks.size()));
-    reply.ranks.push_back(slot.ranks);
-  }
+  StepReply reply = reply_of(*g, step);
   StepOrder order = std::move(request.order);
   order.step = step.id;
   order.nodes = reply.nodes;
@@ -55,6 +53,18 @@ void Core::on_step_request(ApiCall& call) {
   order.distribution = request.distribution.starts_with("cyclic") ? "Cyclic" : "Block";
   call_step(*g, step, std::move(order));
   answer(call, {200, to_json(reply)});
+}
+
+StepReply Core::reply_of(const Gang& g, const Step& step) const {
+  StepReply reply;
+  reply.step = step.id;
+  reply.epoch = g.epoch;
+  for (const StepSlot& slot : step.slots) {
+    reply.nodes.push_back(state_.spec->nodes[g.slots[slot.slot].node].name);
+    reply.tasks.push_back(static_cast<std::uint32_t>(slot.ranks.size()));
+    reply.ranks.push_back(slot.ranks);
+  }
+  return reply;
 }
 
 StepId Core::next_step_id(const Gang& g) const {

@@ -1,10 +1,10 @@
 // Submission: a Workload is checked, completed with what the configuration says, and accepted.
 #include <algorithm>
-#include <charconv>
 #include <fmt/format.h>
 
 #include "base/index_set.h"
 #include "controller/core.h"
+#include "controller/facts.h"
 #include "model/reasons.h"
 #include "scheduler/plan.h"
 
@@ -88,9 +88,53 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);
   }
+  if (Status met = check_dependencies(w); !met) return met;
   if (state_.workloads.size() >= spec.max_jobs)
     return fail(ErrorCode::kExhausted, fmt::format("the cluster keeps at most {} jobs", spec.max_jobs), std::string(reason::kTooManyJobs));
   return scheduler::check_can_ever_run(spec, w);
+}
+
+// A job can wait only for what is known. Source of the rule: Slurm refuses unknown jobs with "Job
+// dependency problem".
+Status Core::check_dependencies(const Workload& w) const {
+  for (const Dependency& d : w.extras->dependencies) {
+    if (d.kind == DependencyKind::kSingleton) continue;
+    const WorkloadEntry* on = state_.workloads.find(d.job);
+    if (!on && !state_.gangs.find(d.job))
+      return refused(reason::kInvalidDependency,
+                     fmt::format("it depends on job {}, which is not known (finished jobs are remembered {} s)", d.job, state_.spec->min_job_age.whole_seconds()));
+    if (on && d.job == w.id.value()) return refused(reason::kInvalidDependency, fmt::format("job {} cannot wait for itself", d.job));
+    if (!d.array_index) continue;
+    auto elements = on && on->workload.is_array() ? parse_index_set(on->workload.array, kNoLimit - 1) : Result<IndexSet>(IndexSet());
+    if (!elements || !elements->contains(*d.array_index))
+      return refused(reason::kInvalidDependency, fmt::format("it depends on job {}_{}: job {} has no such element", d.job, *d.array_index, d.job));
+  }
+  return {};
+}
+
+std::vector<std::uint32_t> Core::named_by(const Workload& w) const {
+  std::vector<std::uint32_t> named;
+  for (const Dependency& d : w.extras->dependencies) {
+    if (state_.workloads.find(d.job))
+      named.push_back(d.job);
+    else if (const Gang* g = state_.gangs.find(d.job))
+      named.push_back(g->workload.value());
+  }
+  return named;
+}
+
+void Core::count_names(const Workload& w) {
+  for (std::uint32_t job : named_by(w)) ++named_[job];
+}
+
+void Core::drop_names(const Workload& w) {
+  for (std::uint32_t job : named_by(w)) {
+    auto it = named_.find(job);
+    if (it == named_.end() || --it->second > 0) continue;
+    named_.erase(it);
+    // Its time had come already.
+    if (kept_.erase(job)) finished_.push_front({state_.workloads.find(job)->ended, job});
+  }
 }
 
 Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
@@ -123,7 +167,9 @@ Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
   WorkloadId id = w.id;
   if (w.submission_key) submission_keys_[{w.uid, w.submission_key}] = id;
   record(WorkloadSubmitted{std::move(w)});
-  expect_client(*state_.workloads.find(id.value()));
+  const WorkloadEntry& entry = *state_.workloads.find(id.value());
+  count_names(entry.workload);
+  expect_client(entry);
   ++diag_.jobs_submitted;
   return id;
 }
@@ -168,19 +214,16 @@ SubmitResult Core::submit(const Caller& caller, Submission& submission) {
     result.error = ApiError{error.code, error.reason, error.message};
     return result;
   };
-  std::uint64_t key = 0;
-  if (!submission.key.empty()) {
-    auto [end, failure] = std::from_chars(submission.key.data(), submission.key.data() + submission.key.size(), key, 16);
-    bool whole = failure == std::errc() && end == submission.key.data() + submission.key.size();
-    if (!whole || key == 0 || submission.key.size() != 16)
-      return refuse_with({ErrorCode::kInvalid, std::string(reason::kMalformed), "a submission's key has 16 hexadecimal digits, not all zero", {}});
-    auto known = submission_keys_.find({submission.workload.uid, key});
+  auto key = request_key(submission.key);
+  if (!key) return refuse_with(key.error());
+  if (*key) {
+    auto known = submission_keys_.find({submission.workload.uid, *key});
     if (known != submission_keys_.end() && (caller.is_operator || caller.uid == submission.workload.uid)) {
       result.id = known->second;
       return result;
     }
   }
-  submission.workload.submission_key = key;
+  submission.workload.submission_key = *key;
   bool immediate = submission.workload.immediate;
   auto id = accept(caller, submission);
   if (!id) return refuse_with(id.error());

@@ -119,6 +119,10 @@ void Core::forget_old() {
     finished_.pop_front();
     const WorkloadEntry* entry = state_.workloads.find(id);
     if (!entry || entry->is_open()) continue;
+    if (named_.contains(id)) {
+      kept_.insert(id);
+      continue;
+    }
     for (BlobId blob : {entry->workload.launch.script, entry->workload.launch.environment})
       if (blob) batch_.drop_blobs.push_back(*journal::parse_blob_id(to_hex(blob)));
     if (entry->workload.submission_key)

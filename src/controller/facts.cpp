@@ -1,9 +1,11 @@
 #include "controller/facts.h"
 
 #include <algorithm>
+#include <charconv>
 #include <fmt/format.h>
 
 #include "base/index_set.h"
+#include "model/reasons.h"
 
 namespace tutti::controller {
 
@@ -108,6 +110,16 @@ StepOrder batch_order(const ClusterState& state, const WorkloadEntry& entry, con
   order.umask = w.launch.umask;
   order.limits = w.launch.limits;
   return order;
+}
+
+Result<std::uint64_t> request_key(const std::string& text) {
+  if (text.empty()) return 0;
+  std::uint64_t key = 0;
+  auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), key, 16);
+  bool whole = failure == std::errc() && end == text.data() + text.size();
+  if (!whole || key == 0 || text.size() != 16)
+    return fail(ErrorCode::kInvalid, "the key of a request has 16 hexadecimal digits, not all zero", std::string(reason::kMalformed));
+  return key;
 }
 
 std::string job_text(const WorkloadEntry& entry, const Gang& gang) {

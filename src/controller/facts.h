@@ -1,8 +1,10 @@
 // What is told to agents, derived from the state. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
+#include "base/error.h"
 #include "model/cluster_state.h"
 #include "model/launch.h"
 
@@ -14,6 +16,10 @@ SlotOrder slot_order(const Gang& gang, std::uint32_t slot);
 StepOrder batch_order(const ClusterState& state, const WorkloadEntry& entry, const Gang& gang,
                       std::string script, const std::string& environment);
 std::vector<std::string> split_environment(const std::string& nul_separated);
+
+// The key of a submission or of a step request: 16 hexadecimal digits, not all zero; "" = 0, none.
+// Errors: kInvalid.
+Result<std::uint64_t> request_key(const std::string& text);
 
 // "STEP 51.0 ON node01 CANCELLED AT ..." as Slurm words it; the agent adds its own name.
 std::string job_text(const WorkloadEntry& entry, const Gang& gang);

@@ -33,9 +33,10 @@ JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const
 // Records of everything that is still in memory and passes the filter of GET /v1/history.
 std::vector<JobRecord> live_records(const Published& picture, const Query& query, Instant now);
 
-// GET /v1/why. Errors: kNotFound.
+// GET /v1/why. `ended`: what history has of the job, its earlier lives among it, oldest first.
+// Errors: kNotFound.
 Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<std::uint32_t> index,
-                     Instant now);
+                     const std::vector<JobRecord>& ended, Instant now);
 
 // "12", "12_3", "12_[1-4]"; a comma-separated list of such. Errors: kInvalid.
 struct JobName {

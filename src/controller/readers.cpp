@@ -16,6 +16,7 @@ namespace tutti::controller {
 
 namespace {
 constexpr std::size_t kMaxWaiting = 10'000;
+constexpr std::uint64_t kLivesTold = 500;  // newest rows of history that `why` looks at
 
 std::vector<std::string> words(const Query& query, const std::string& name) {
   std::vector<std::string> result;
@@ -35,6 +36,25 @@ std::optional<Instant> time_of(const Query& query, const std::string& name) {
   auto it = query.find(name);
   if (it == query.end() || it->second.empty()) return std::nullopt;
   return Instant::from_ms(std::strtoll(it->second.c_str(), nullptr, 10));
+}
+// A record of elements that never started, when only some elements of arrays are asked for: with
+// those of its elements that are. Nothing: the record is given as it is.
+std::optional<JobRecord> elements_named(const std::string& row, const std::vector<journal::JobSelector>& ids) {
+  bool any_named = std::any_of(ids.begin(), ids.end(), [](const auto& id) { return id.array_index.has_value(); });
+  if (!any_named || row.find("\"unstarted\"") == std::string::npos) return std::nullopt;
+  auto record = from_json<JobRecord>(std::string_view(row));
+  if (!record || record->unstarted.empty()) return std::nullopt;
+  auto elements = parse_index_set(record->unstarted, kNoLimit - 1);
+  if (!elements) return std::nullopt;
+  IndexSet named;
+  for (const journal::JobSelector& id : ids) {
+    if (id.id != record->workload.id.value()) continue;
+    if (!id.array_index) return std::nullopt;  // the whole array is asked for as well
+    auto index = static_cast<std::uint32_t>(*id.array_index);
+    if (elements->contains(index)) named.insert(index);
+  }
+  record->unstarted = named.to_string();
+  return std::move(*record);
 }
 }  // namespace
 
@@ -85,7 +105,11 @@ struct Readers::Impl {
     encode("now_ms", clock.now());
     out.key("records");
     out.begin_array();
-    for (const std::string& row : *rows) out.raw(row);
+    for (const std::string& row : *rows) {
+      auto narrowed = elements_named(row, filter.ids);
+      if (!narrowed) out.raw(row);
+      else if (!narrowed->unstarted.empty()) encode.write(*narrowed);
+    }
     for (const JobRecord& record : live_records(picture, query, clock.now())) encode.write(record);
     out.end_array();
     out.end_object();
@@ -129,7 +153,15 @@ struct Readers::Impl {
     std::optional<std::uint32_t> index;
     if (!(*names)[0].array.empty()) index = static_cast<std::uint32_t>(std::strtoul((*names)[0].array.c_str(), nullptr, 10));
     if (call.path == "/v1/why") {
-      auto reply = why(picture, (*names)[0].job, index, clock.now());
+      journal::HistoryFilter filter;
+      filter.ids.push_back({(*names)[0].job, index});
+      filter.duplicates = journal::Duplicates::kAll;
+      filter.limit = kLivesTold;
+      std::vector<JobRecord> ended;
+      if (auto rows = history->query(filter))
+        for (const std::string& row : *rows)
+          if (auto record = from_json<JobRecord>(std::string_view(row))) ended.push_back(std::move(*record));
+      auto reply = why(picture, (*names)[0].job, index, ended, clock.now());
       return reply ? HttpAnswer{200, to_json(*reply)} : refusal(reply.error(), 404);
     }
     auto target = find_job(picture.state, (*names)[0].job, nullptr);

@@ -1,5 +1,6 @@
 // tutti why: the story of a job and what it waits for, from the published picture.
 #include <fmt/format.h>
+#include <map>
 
 #include "base/index_set.h"
 #include "base/hostlist.h"
@@ -15,6 +16,14 @@ std::string when(Instant at, Instant now) {
   std::int64_t seconds = (now - at).whole_seconds();
   if (seconds < 0) return fmt::format("in {} s", -seconds);
   return fmt::format("{} s ago", seconds);
+}
+
+std::string how_it_ended(const Gang& gang) {
+  std::string how(enum_name(gang.outcome));
+  if (gang.exit.signal) how += fmt::format(", signal {}", gang.exit.signal);
+  else if (gang.exit.code) how += fmt::format(", exit code {}", gang.exit.code);
+  if (!gang.last_failure.empty()) how += fmt::format(" ({})", gang.last_failure);
+  return how;
 }
 
 void tell_gang(const ClusterState& state, const Gang& gang, Instant now, std::vector<std::string>& story) {
@@ -35,15 +44,65 @@ void tell_gang(const ClusterState& state, const Gang& gang, Instant now, std::ve
       story.push_back(fmt::format("{}: step {} ({}) started{}", when(step.started, now), step.id, step.name,
                                   step.state == StepState::kDone ? fmt::format(", ended {} ({})", when(step.ended, now), enum_name(step.outcome)) : ""));
   if (gang.ended.is_set()) {
-    std::string how = std::string(enum_name(gang.outcome));
-    if (gang.exit.signal) how += fmt::format(", signal {}", gang.exit.signal);
-    else if (gang.exit.code) how += fmt::format(", exit code {}", gang.exit.code);
-    story.push_back(fmt::format("{}: ended: {}{}", when(gang.ended, now), how, gang.last_failure.empty() ? "" : " (" + gang.last_failure + ")"));
+    story.push_back(fmt::format("{}: ended: {}", when(gang.ended, now), how_it_ended(gang)));
   }
   if (gang.started.is_set()) {
     Instant end = gang.ended.is_set() ? gang.ended : now;
     story.push_back(fmt::format("GPU-seconds held: {}", static_cast<std::int64_t>(gpus) * (end - gang.started).ms() / 1000));
   }
+}
+
+// Ended lives of each gang; its present or last one is not among them.
+std::map<GangId, std::vector<const JobRecord*>> earlier_lives(const ClusterState& state, const std::vector<JobRecord>& ended) {
+  std::map<GangId, std::vector<const JobRecord*>> lives;
+  for (const JobRecord& record : ended) {
+    const Gang* gang = state.gangs.find(record.gang.id.value());
+    bool present = gang && gang->epoch == record.gang.epoch && gang->state != GangState::kPending;
+    if (gang && !present && record.gang.allocated.is_set()) lives[gang->id].push_back(&record);
+  }
+  return lives;
+}
+
+void tell_life(const JobRecord& record, std::size_t number, Instant now, std::vector<std::string>& story) {
+  const Gang& life = record.gang;
+  std::string ran = life.started.is_set() ? fmt::format("ran {} s", (life.ended - life.started).whole_seconds()) : "never started";
+  story.push_back(fmt::format("life {}: on {}, {}, ended {}: {}", number, fold_hostlist(record.nodes), ran, when(life.ended, now), how_it_ended(life)));
+}
+
+// One line for an element of an array.
+std::string element_line(const ClusterState& state, const Gang& gang, std::size_t lives, Instant now) {
+  std::vector<std::string> nodes;
+  for (const Slot& slot : gang.slots) nodes.push_back(state.spec->nodes[slot.node].name);
+  std::string line = fmt::format("{}_{}: ", gang.workload.value(), gang.array_index.value_or(0));
+  if (lives > 0) line += fmt::format("life {}, ", lives + 1);
+  if (gang.state == GangState::kDone)
+    return line + fmt::format("ended {}: {}", when(gang.ended, now), how_it_ended(gang));
+  line += enum_name(gang.state);
+  if (!nodes.empty()) line += fmt::format(" on {}", fold_hostlist(nodes));
+  if (gang.started.is_set()) line += fmt::format(", started {}", when(gang.started, now));
+  return line;
+}
+
+constexpr std::size_t kElementsTold = 12;
+
+void tell_gangs(const ClusterState& state, const std::vector<GangId>& ids, const std::vector<JobRecord>& ended, Instant now,
+                std::vector<std::string>& story) {
+  auto lives = earlier_lives(state, ended);
+  std::size_t told = 0;
+  for (GangId id : ids) {
+    const Gang* gang = state.gangs.find(id.value());
+    if (!gang) continue;
+    const auto& earlier = lives[id];
+    if (ids.size() > 1) {
+      if (++told <= kElementsTold) story.push_back(element_line(state, *gang, earlier.size(), now));
+      continue;
+    }
+    for (std::size_t i = 0; i < earlier.size(); ++i) tell_life(*earlier[i], i + 1, now, story);
+    if (!earlier.empty()) story.push_back(fmt::format("life {}:{}", earlier.size() + 1, gang->state == GangState::kPending ? " waits" : ""));
+    tell_gang(state, *gang, now, story);
+  }
+  if (told > kElementsTold)
+    story.push_back(fmt::format("and {} more elements; `tutti why {}_N` tells of one", told - kElementsTold, state.gangs.find(ids.front().value())->workload.value()));
 }
 
 void suggest(const WorkloadView& view, const Wait& wait, std::vector<std::string>& changes) {
@@ -61,7 +120,8 @@ void suggest(const WorkloadView& view, const Wait& wait, std::vector<std::string
 
 }  // namespace
 
-Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<std::uint32_t> index, Instant now) {
+Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<std::uint32_t> index,
+                     const std::vector<JobRecord>& ended, Instant now) {
   std::optional<IndexSet> indices;
   if (index) indices = IndexSet::of(*index, *index);
   auto target = find_job(picture.state, job, indices ? &*indices : nullptr);
@@ -71,8 +131,7 @@ Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<
   reply.job = view_of(picture, entry, now);
   reply.not_honoured = entry.workload.extras->not_honoured;
   reply.story.push_back(fmt::format("{}: submitted by {}", when(entry.workload.submitted, now), entry.workload.user));
-  for (GangId id : target->gangs)
-    if (const Gang* gang = picture.state.gangs.find(id.value())) tell_gang(picture.state, *gang, now, reply.story);
+  tell_gangs(picture.state, target->gangs, ended, now, reply.story);
   if (entry.gangs.empty() && entry.ended.is_set())
     reply.story.push_back(fmt::format("{}: {} before it started", when(entry.ended, now), enum_name(entry.outcome)));
   if (reply.job.wait && (target->simple_unstarted || !target->unstarted.empty())) suggest(reply.job, *reply.job.wait, reply.changes);

@@ -15,6 +15,11 @@ namespace {
 
 constexpr std::size_t kMaxElements = 20'000;
 
+// Rows of one job. A row of elements that never started has its array's number and stands alone:
+// other elements of the array may have one, and the element with that number too.
+constexpr std::string_view kOneJob =
+    "CASE WHEN array_job_id <> 0 AND array_index IS NULL THEN -row ELSE job_id END";
+
 // Collects the WHERE clause and its parameters; texts point into the filter.
 class Conditions {
  public:
@@ -66,7 +71,7 @@ void select_ids(Conditions& conditions, const std::vector<JobSelector>& ids) {
   for (const JobSelector& selector : ids) {
     if (!selector.array_index) continue;
     if (!any.empty()) any += " OR ";
-    any += "(array_job_id = ? AND array_job_id <> 0 AND array_index = ?)";
+    any += "(array_job_id = ? AND array_job_id <> 0 AND (array_index = ? OR array_index IS NULL))";
   }
   conditions.add("(" + any + ")");
   for (int half = 0; half < 2; ++half) {
@@ -112,7 +117,7 @@ Result<std::vector<std::string>> query_history(Database& database, const History
   std::string sql = "SELECT record FROM history" + conditions.where();
   if (filter.duplicates == Duplicates::kNewestOnly) {
     sql = "SELECT record FROM history WHERE row IN (SELECT max(row) FROM history" +
-          conditions.where() + " GROUP BY job_id)";
+          conditions.where() + " GROUP BY " + std::string(kOneJob) + ")";
   }
   sql += " ORDER BY row DESC";
   if (filter.limit != 0) {

@@ -32,7 +32,9 @@ struct HistoryRow {
   std::string record;  // JSON
 };
 
-// One job (`-j 100`: also every element of array 100) or one array element (`-j 100_5`).
+// One job (`-j 100`: also every element of array 100) or one array element (`-j 100_5`: also the rows
+// of array 100 that have no index, which stand for elements that never started; who asks looks into
+// their records).
 struct JobSelector {
   std::uint64_t id = 0;
   std::optional<std::uint64_t> array_index;

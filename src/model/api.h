@@ -184,9 +184,11 @@ struct StepRequest {
   bool overlap = false, exact = false, interactive = false;
   std::string distribution;  // "block" (default) or "cyclic"
   StepOrder order;           // name, argv, environment, streams...; the rest is filled in
+  std::string key;           // as of a Submission: asked again, it is the same step
 };
 void describe(auto& a, StepRequest& x) {
   a("gang", x.gang);
+  a("key", x.key);
   a("nodes_min", x.nodes_min);
   a("nodes_max", x.nodes_max);
   a("tasks", x.tasks);

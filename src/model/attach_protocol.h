@@ -21,6 +21,8 @@ namespace tutti {
 // Why the controller closes a channel for good: coming back would end the same way.
 inline constexpr std::string_view kClosedNoSuchJob = "no such job";
 inline constexpr std::string_view kClosedNotYourJob = "not your job";
+// Why a step ended that nobody had started yet when the controller died: asking again helps.
+inline constexpr std::string_view kStepLostAtRestart = "controller restarted";
 
 namespace to_client {
 
@@ -100,7 +102,15 @@ void describe(auto& a, Output& x) {
   a("next", x.next);
   a("end", x.end);
 }
-using Message = std::variant<GangChanged, StepStarted, RankExited, StepEnded, Output>;
+// A node of the step is back after its connection broke: input may have been lost on the way. What
+// is sent again is known by its offset.
+struct InputWanted {
+  static constexpr std::string_view kName = "input_wanted";
+  StepId step = 0;
+};
+void describe(auto& a, InputWanted& x) { a("step", x.step); }
+using Message =
+    std::variant<GangChanged, StepStarted, RankExited, StepEnded, Output, InputWanted>;
 
 }  // namespace to_client
 

@@ -150,6 +150,7 @@ void describe(A& a, StepSlot& x) {
 
 struct Step {
   StepId id = 0;
+  std::uint64_t request_key = 0;  // of the request that made it; 0 = none
   std::string name;
   StepState state = StepState::kPreparing;
   Instant created, started, ended;
@@ -165,6 +166,7 @@ struct Step {
 template <class A>
 void describe(A& a, Step& x) {
   a("id", x.id);
+  a("request_key", x.request_key);
   a("name", x.name);
   a("state", x.state);
   a("created_ms", x.created);

@@ -101,13 +101,36 @@ bool in_window(const JobRow& row, const SacctOptions& o) {
 
 // Of the lives of one job only the last counts, unless all are asked for.
 void keep_last_lives(std::vector<JobRecord>& records) {
-  std::map<std::pair<std::uint32_t, bool>, std::size_t> last;
+  // Records of elements that never started have their array's number and are all different.
+  std::map<std::uint32_t, std::size_t> last;
   for (std::size_t i = 0; i < records.size(); ++i)
-    last[{records[i].gang.id.value(), !records[i].unstarted.empty()}] = i;
+    if (records[i].unstarted.empty()) last[records[i].gang.id.value()] = i;
   std::size_t i = 0;
   std::erase_if(records, [&](const JobRecord& r) {
-    return last[{r.gang.id.value(), !r.unstarted.empty()}] != i++;
+    std::size_t at = i++;
+    return r.unstarted.empty() && last[r.gang.id.value()] != at;
   });
+}
+
+// By job; of an array by element, a row of several by its first.
+void sort_records(std::vector<JobRecord>& records) {
+  using Key = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+  std::vector<std::pair<Key, std::size_t>> order;
+  for (std::size_t i = 0; i < records.size(); ++i) {
+    const JobRecord& r = records[i];
+    std::uint32_t element = r.gang.array_index.value_or(0);
+    if (!r.unstarted.empty()) {
+      auto set = parse_index_set(r.unstarted, 0xFFFFFFFE);
+      if (set && !set->empty()) element = *set->first();
+    }
+    order.push_back({Key{r.workload.id.value(), element, r.gang.id.value()}, i});
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<JobRecord> sorted;
+  sorted.reserve(records.size());
+  for (const auto& [key, i] : order) sorted.push_back(std::move(records[i]));
+  records = std::move(sorted);
 }
 
 WorkloadView to_view(JobRecord& record) {
@@ -118,7 +141,7 @@ WorkloadView to_view(JobRecord& record) {
   view.time_limit = record.time_limit;
   view.partition = std::move(record.partition);
   view.eligible = record.eligible;
-  if (view.unstarted.empty()) {
+  if (view.unstarted.empty() || record.gang.state == GangState::kDone) {
     GangView gang;
     gang.gang = std::move(record.gang);
     gang.nodes = std::move(record.nodes);
@@ -130,14 +153,15 @@ WorkloadView to_view(JobRecord& record) {
 JobRow row_of(const WorkloadView& view) {
   JobRow row;
   row.view = &view;
-  if (view.gangs.empty()) {
-    row.array_text = view.unstarted;
-    auto set = parse_index_set(view.unstarted, 0xFFFFFFFE);
-    if (set && set->count() == 1) row.array_index = set->first();
-  } else {
+  if (!view.gangs.empty()) {
     row.gang = &view.gangs.front();
     row.array_index = row.gang->gang.array_index;
     row.state = state_of(row.gang->gang);
+  }
+  if (!view.unstarted.empty()) {
+    row.array_text = view.unstarted;
+    auto set = parse_index_set(view.unstarted, 0xFFFFFFFE);
+    if (set && set->count() == 1) row.array_index = set->first();
   }
   return row;
 }
@@ -175,12 +199,7 @@ JobState step_state(const SacctRow& row) {
 
 std::vector<SacctRow> sacct_rows(HistoryView history, const SacctOptions& o, SacctStore& store) {
   if (!o.duplicates) keep_last_lives(history.records);
-  auto key = [](const JobRecord& r) {
-    return std::tuple(r.workload.id.value(), r.unstarted.empty(), r.gang.array_index.value_or(0),
-                      r.gang.id.value());
-  };
-  std::stable_sort(history.records.begin(), history.records.end(),
-                   [&](const JobRecord& a, const JobRecord& b) { return key(a) < key(b); });
+  sort_records(history.records);
   JobFilter filter = o.filter;
   filter.all_states = true;
   std::vector<SacctRow> rows;

@@ -108,6 +108,30 @@ HistoryView failures() {
   return h;
 }
 
+// Each cancellation of elements that wait is a row; rows of an array are in the order of elements.
+TEST(Sacct, ElementsThatNeverStarted) {
+  HistoryView h;
+  auto rest = [](const std::string& elements, GangState state) {
+    JobRecord r = never_started(19, "arr", state, Outcome::kCancelled);
+    r.workload.array = "0-9";
+    r.unstarted = elements;
+    r.gang.ended_by_uid = 0;
+    return r;
+  };
+  JobRecord first = done(19, "arr", Outcome::kCompleted, {});
+  first.workload.array = "0-9";
+  first.gang.array_index = 0;
+  h.records = {rest("6-7", GangState::kDone), rest("3", GangState::kDone), first,
+               rest("8-9", GangState::kPending)};
+  SacctOptions o = options();
+  o.allocations = true;
+  o.no_header = true;
+  o.format = "jobid,state";
+  o.layout = SacctOptions::Layout::kParsable2;
+  EXPECT_EQ(render_sacct(h, o).text,
+            "19_0|COMPLETED\n19_3|CANCELLED by 0\n19_[6-7]|CANCELLED by 0\n19_[8-9]|PENDING\n");
+}
+
 TEST(GoldenSacct, Listings) {
   auto run = [](HistoryView h, auto change) {
     return [h, change] {
