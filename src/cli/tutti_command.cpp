@@ -86,6 +86,22 @@ void add_questions(CLI::App& app, int& code) {
   doctor->callback([d, &code] { code = run_doctor(*d); });
 }
 
+void add_compare(CLI::App& app, int& code) {
+  auto* compare = app.add_subcommand("compare", "Replay a job log under several schedulers' rules and say which fits it");
+  auto options = std::make_shared<CompareOptions>();
+  compare->add_option("--trace", options->trace, "The log: SWF, what `sacct --parsable2` prints, or CSV; also gzipped")->required();
+  compare->add_option("--cluster", options->cluster, "COUNTxGPUS[:TYPE] (1000x8:h100) or COUNTxCPUSc, joined by +; a slurm.conf; a node list (.csv). Default: what an SWF log says");
+  compare->add_option("--profiles", options->profiles, "Names, by commas (default tutti,easy,fcfs)");
+  compare->add_option("--columns", options->columns, "For CSV: the name of a public trace, or FIELD=COLUMN[:UNIT]...");
+  compare->add_option("--start-delay", options->start_delay_ms, "Milliseconds from the decision to start until ranks run")->check(CLI::NonNegativeNumber);
+  compare->add_option("--release-delay", options->release_delay_ms, "Milliseconds from the end of a job until its GPUs are free")->check(CLI::NonNegativeNumber);
+  compare->add_option("--price", options->price, "Of a GPU-hour, for the verdict")->check(CLI::NonNegativeNumber);
+  compare->add_flag("--skip-bad", options->skip_bad, "Leave out jobs that cannot be used, after listing them");
+  compare->add_flag("--json", options->json, "As JSON");
+  compare->add_option("--html", options->html, "Also write a page with plots to this file");
+  compare->callback([options, &code] { code = run_compare(*options); });
+}
+
 void add_daemons(CLI::App& app, int& code) {
   auto* controller = app.add_subcommand("controller", "Run the controller in the foreground (`up` does it)");
   auto state = std::make_shared<std::string>(default_state_dir());
@@ -111,6 +127,7 @@ int run_tutti(Words words) {
   add_down(app, code);
   add_run(app, code);
   add_questions(app, code);
+  add_compare(app, code);
   add_daemons(app, code);
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {

@@ -1,4 +1,4 @@
-// Tutti's own commands: up, down, run, why, top, logs, lint, doctor, controller, agent.
+// Tutti's own commands: up, down, run, why, top, logs, lint, doctor, compare, controller, agent.
 #pragma once
 
 #include <cstdint>
@@ -59,6 +59,15 @@ struct DoctorOptions {
   bool json = false;
 };
 int run_doctor(const DoctorOptions& options);
+
+struct CompareOptions {
+  std::string trace, cluster, columns, html;
+  std::string profiles = "tutti,easy,fcfs";
+  std::int64_t start_delay_ms = 0, release_delay_ms = 0;
+  double price = 0;
+  bool json = false, skip_bad = false;
+};
+int run_compare(const CompareOptions& options);
 
 int run_agent_command(const std::string& state_dir, const std::string& node);
 

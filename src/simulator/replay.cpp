@@ -25,6 +25,7 @@ class Meter {
     }
   }
   const std::map<std::string, std::uint64_t>& capacity() const { return capacity_; }
+  std::string_view unit() const { return has_gpus_ ? "GPU" : "CPU"; }
   std::uint64_t whole() const {
     std::uint64_t sum = 0;
     for (const auto& [type, count] : capacity_) sum += count * 1000;
@@ -63,6 +64,7 @@ class Replay {
         ledger_(world_.now()) {
     result_.profile = options.world.profile;
     result_.capacity = meter_.whole();
+    result_.unit = meter_.unit();
     result_.begin = world_.now();
     for (const auto& [type, count] : meter_.capacity())
       if (auto status = ledger_.set_capacity(type, count, 0, world_.now()); !status)
@@ -81,6 +83,9 @@ class Replay {
           next < trace_.jobs.size() ? submit_time(trace_.jobs[next]) : Instant::never();
       Instant at = std::min(arrival, world_.next_due());
       if (at >= Instant::never()) break;
+      if (waiting_ > 0)
+        result_.idle_while_waiting += ledger_.present(ledger::Level::kFree) *
+                                      static_cast<std::uint64_t>((at - world_.now()).ms());
       status_ = world_.move_to(at);
       while (status_ && next < trace_.jobs.size() && submit_time(trace_.jobs[next]) == at)
         submit(static_cast<std::uint32_t>(next++));
@@ -114,7 +119,7 @@ class Replay {
       return;
     }
     positions_.emplace(id->value(), result_.jobs.size());
-    result_.jobs.push_back({index, {}, {}, 0});
+    result_.jobs.push_back({index, world_.now(), {}, {}, 0});
     ++waiting_;
   }
 

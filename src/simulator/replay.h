@@ -16,7 +16,8 @@ namespace tutti::simulator {
 
 struct JobResult {
   std::uint32_t job = 0;  // position in Trace::jobs
-  Instant started;        // first; unset = it never did
+  Instant submitted;
+  Instant started;  // first; unset = it never did
   Instant ended;
   std::uint32_t starts = 0;
   friend bool operator==(const JobResult&, const JobResult&) = default;
@@ -43,7 +44,9 @@ struct ReplayResult {
   std::vector<Sample> samples;  // at each change, thinned to some thousands
   std::vector<ledger::TypeTotals> ledger;
   Instant begin, end;
-  std::uint64_t capacity = 0;  // thousandths
+  std::uint64_t capacity = 0;            // thousandths
+  ledger::Units idle_while_waiting = 0;  // free while some job waited
+  std::string unit;                      // what is counted: "GPU", "CPU"
   std::uint64_t passes = 0, work_units = 0;
   bool was_interrupted = false;
 };
