@@ -66,6 +66,7 @@ std::string format_duration(Duration duration) {
 
 std::string format_duration_short(Duration duration) {
   if (duration.is_infinite()) return "UNLIMITED";
+  if (duration == Duration{}) return "0:00";  // of all that waits
   Fields f = fields_of(duration);
   if (f.days > 0) return fmt::format("{}-{:02}:{:02}:{:02}", f.days, f.hours, f.minutes, f.seconds);
   if (f.hours > 0) return fmt::format("{}:{:02}:{:02}", f.hours, f.minutes, f.seconds);

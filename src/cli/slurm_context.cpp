@@ -5,14 +5,14 @@
 #include <climits>
 #include <cstdlib>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
 #include <memory>
+
+#include "cli/system_names.h"
 
 namespace tutti::cli {
 
@@ -68,8 +68,8 @@ slurm::ClientContext client_context(const TimeZone& zone) {
   if (getcwd(directory, sizeof directory)) context.work_dir = directory;
   context.uid = getuid();
   context.gid = getgid();
-  if (const passwd* user = getpwuid(context.uid)) context.user = user->pw_name;
-  if (const group* g = getgrgid(context.gid)) context.group = g->gr_name;
+  context.user = user_name(context.uid).value_or("");
+  context.group = group_name(context.gid).value_or("");
   char host[256] = {};
   gethostname(host, sizeof host - 1);
   context.host = host;

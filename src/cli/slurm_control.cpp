@@ -1,4 +1,4 @@
-// scancel and scontrol.
+// scontrol.
 #include <fmt/format.h>
 #include <fstream>
 #include <sys/stat.h>
@@ -18,29 +18,6 @@
 #include "model/views.h"
 
 namespace tutti::cli {
-
-int run_scancel(Words words) {
-  LocalZone zone;
-  slurm::ClientContext context = client_context(zone);
-  auto command = slurm::parse_scancel(words, context);
-  if (!command) return finish(command.error());
-  if (auto code = shown(command->show, "scancel")) return *code;
-  if (command->verbose > 0)
-    for (const std::string& name : command->names) print_err(fmt::format("scancel: Terminating job {}\n", name));
-  ApiClient api;
-  int code = 0;
-  for (const ActionRequest& request : command->requests) {
-    auto reply = api.post_as<ActionReply>("/v1/actions", request);
-    if (!reply) return finish(slurm::command_error("scancel", slurm::slurm_sentence(slurm::as_api_error(reply.error()))));
-    for (const ActionResult& result : reply->results) {
-      if (!result.error) continue;
-      slurm::CommandError error = slurm::scancel_error(*result.error, {"", result.job});
-      if (!command->quiet) print_err(error.text);
-      code = std::max(code, error.exit_code);
-    }
-  }
-  return code;
-}
 
 namespace {
 

@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
-#include <pwd.h>
 
 #include "base/local_time.h"
 #include "cli/api_client.h"
@@ -11,6 +10,7 @@
 #include "cli/slurm_commands.h"
 #include "cli/slurm_context.h"
 #include "cli/slurm_reading.h"
+#include "cli/system_names.h"
 #include "cli/version.h"
 #include "frontend/slurm/command_options.h"
 #include "frontend/slurm/sacct_render.h"
@@ -18,6 +18,7 @@
 #include "frontend/slurm/sinfo_render.h"
 #include "frontend/slurm/sprio_render.h"
 #include "frontend/slurm/squeue_render.h"
+#include "model/listing_reader.h"
 #include "model/views.h"
 #include "wire/http.h"
 
@@ -55,8 +56,7 @@ slurm::UserNames user_names(const StateView& view) {
   auto add = [&](std::uint32_t uid) {
     auto [it, is_new] = names.try_emplace(uid);
     if (!is_new) return;
-    const passwd* user = getpwuid(uid);
-    it->second = user ? user->pw_name : std::to_string(uid);
+    it->second = user_name(uid).value_or(std::to_string(uid));
   };
   add(0);
   for (const NodeView& node : view.nodes) add(node.state.reason_uid);
@@ -129,11 +129,26 @@ slurm::SqueueOptions squeue_options(const slurm::SqueueCommand& c, const std::st
   return o;
 }
 
+// The everyday table from a listing; nothing if the controller knows no listing of this form.
+std::optional<int> squeue_listing(ApiClient& api, slurm::SqueueOptions& options, const TimeZone& zone, bool only_active) {
+  auto text = api.get(only_active ? "/v1/listing" : "/v1/listing?states=all");
+  if (!text && text.error().code == ErrorCode::kNotFound) return std::nullopt;
+  if (!text) return finish(slurm::read_error(slurm::Reader::kSqueue, slurm::as_api_error(text.error())));
+  auto listing = ListingReader::open(*text);
+  if (!listing) return std::nullopt;
+  options.times = times(zone, listing->now());
+  auto output = slurm::render_squeue(*listing, options, print_out);
+  if (!output) return finish(slurm::command_error("squeue", output.error().message));
+  return print(*output);
+}
+
 int squeue_once(const slurm::SqueueCommand& command, const TimeZone& zone, const slurm::ClientContext& context) {
   slurm::SqueueOptions options = squeue_options(command, context.user);
   ApiClient api;
   std::string target = "/v1/state?states=";
   bool only_active = options.filter.states.empty() && !options.filter.all_states && command.jobs.empty();
+  if (!command.json && slurm::listing_suffices(options))
+    if (auto code = squeue_listing(api, options, zone, only_active)) return *code;
   target += only_active ? "pending,running" : "all";
   slurm::ViewNeeds needs = slurm::squeue_needs(options);
   target += "&waits=reasons&with=workloads";

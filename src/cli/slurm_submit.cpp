@@ -1,7 +1,6 @@
 // sbatch, srun, salloc: lowering is the front end's, the rest is asking and waiting.
 #include <csignal>
 #include <fmt/format.h>
-#include <netdb.h>
 #include <poll.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -14,6 +13,7 @@
 #include "cli/slurm_context.h"
 #include "cli/slurm_reading.h"
 #include "cli/step_client.h"
+#include "cli/system_names.h"
 #include "cli/version.h"
 #include "base/hostlist.h"
 #include "base/local_time.h"
@@ -71,19 +71,6 @@ int wait_for_end(ApiClient& api, std::uint32_t job) {
   }
 }
 
-// The numeric address of this machine, for SLURM_LAUNCH_NODE_IPADDR; its name if it has none.
-std::string address_of(const std::string& host) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_ADDRCONFIG;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(host.c_str(), nullptr, &hints, &found) != 0) return host;
-  char text[NI_MAXHOST] = {};
-  int failed = getnameinfo(found->ai_addr, found->ai_addrlen, text, sizeof text, nullptr, 0, NI_NUMERICHOST);
-  freeaddrinfo(found);
-  return failed ? host : text;
-}
-
 }  // namespace
 
 int run_sbatch(Words words) {
@@ -127,7 +114,7 @@ int run_srun(Words words) {
   options.quit_on_interrupt = lowered->quit_on_interrupt;
   options.wait_s = lowered->wait_s;
   options.immediate_s = lowered->immediate_s;
-  for (StepRequest& step : lowered->steps) step.order.launcher_host = address_of(context.host);
+  for (StepRequest& step : lowered->steps) step.order.launcher_host = numeric_address(context.host);
   std::uint32_t job = lowered->job;
   if (lowered->allocation) {
     Workload shape = lowered->allocation->workload;

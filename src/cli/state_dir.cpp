@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <pwd.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -14,19 +13,6 @@
 namespace tutti::cli {
 
 namespace {
-std::string own_dir() {
-  if (geteuid() == 0) return "/var/lib/tutti";
-  if (const char* state = std::getenv("XDG_STATE_HOME"); state && *state) return std::string(state) + "/tutti";
-  const char* home = std::getenv("HOME");
-  if (!home || !*home) {
-    const passwd* user = getpwuid(getuid());
-    home = user ? user->pw_dir : "/tmp";
-  }
-  return std::string(home) + "/.local/state/tutti";
-}
-
-bool exists(const std::string& path) { return access(path.c_str(), F_OK) == 0; }
-
 Result<std::string> read_file(const std::string& path) {
   int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return fail_errno(errno, path);
@@ -40,19 +26,6 @@ Result<std::string> read_file(const std::string& path) {
   return text;
 }
 }  // namespace
-
-std::string default_state_dir() {
-  if (const char* dir = std::getenv("TUTTI_STATE"); dir && *dir) return dir;
-  return own_dir();
-}
-
-std::string client_state_dir() {
-  if (const char* dir = std::getenv("TUTTI_STATE"); dir && *dir) return dir;
-  std::string own = own_dir();
-  if (exists(own + "/cluster.json") || geteuid() == 0) return own;
-  if (exists("/var/lib/tutti/cluster.json") || exists("/var/lib/tutti/api.sock")) return "/var/lib/tutti";
-  return own;
-}
 
 Status replace_file(const std::string& path, const std::string& text, unsigned mode,
                     Durability durability) {

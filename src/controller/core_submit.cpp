@@ -165,8 +165,11 @@ Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
     w.launch.environment = BlobId{};
   }
   WorkloadId id = w.id;
+  // A held job changes nothing that a pass decides; why it waits is known without one.
+  const bool wants_pass = dirty_ || w.hold == Hold::kNone;
   if (w.submission_key) submission_keys_[{w.uid, w.submission_key}] = id;
   record(WorkloadSubmitted{std::move(w)});
+  dirty_ = wants_pass;
   const WorkloadEntry& entry = *state_.workloads.find(id.value());
   count_names(entry.workload);
   expect_client(entry);

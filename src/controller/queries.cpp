@@ -8,6 +8,7 @@
 #include "base/index_set.h"
 #include "base/text.h"
 #include "controller/job_lookup.h"
+#include "controller/waits.h"
 #include "model/reasons.h"
 
 namespace tutti::controller {
@@ -32,40 +33,18 @@ bool passes(const std::vector<std::string>& list, const std::string& value) {
   return list.empty() || std::find(list.begin(), list.end(), value) != list.end();
 }
 
-const std::shared_ptr<const Wait>* wait_of(const PassResult& pass, WorkloadId workload, GangId gang) {
-  auto less = [](const scheduler::Waiting& w, const std::pair<WorkloadId, GangId>& key) {
-    return std::pair(w.element.workload, w.element.gang) < key;
-  };
-  auto it = std::lower_bound(pass.waiting.begin(), pass.waiting.end(), std::pair(workload, gang), less);
-  if (it == pass.waiting.end() || it->element.workload != workload || it->element.gang != gang) return nullptr;
-  return &it->wait;
-}
-
-std::optional<Wait> wait_for(const Published& picture, const WorkloadEntry& entry, const Gang* gang, Instant now) {
-  std::optional<Wait> wait;
-  if (const auto* found = wait_of(*picture.pass, entry.workload.id, gang ? gang->id : GangId())) wait = **found;
-  // A hold or the like since the last pass is told at once.
-  if (auto why = scheduler::ineligible(picture.state, entry, gang, now)) {
-    if (!wait || wait->reason != why->reason) {
-      wait = Wait{std::string(why->reason), {}, {}, {}, {}};
-      if (why->until.is_set()) wait->planned_start = why->until;
-    }
-  }
-  if (!wait) wait = Wait{std::string(reason::kNoneYet), {}, {}, {}, {}};
-  for (const scheduler::Promise& promise : picture.pass->promises) {
-    if (promise.element.workload != entry.workload.id || promise.element.gang != (gang ? gang->id : GangId())) continue;
-    wait->planned_start = promise.at;
-    wait->planned_nodes.clear();
-    for (NodeIndex node : promise.nodes) wait->planned_nodes.push_back(picture.state.spec->nodes[node].name);
-    break;
+std::optional<Wait> wait_for(const Waits& waits, const WorkloadEntry& entry, const Gang* gang) {
+  const Waits::Found found = waits.find(entry, gang);
+  Wait wait;
+  if (found.told) wait = *found.told;
+  wait.reason = found.reason;
+  wait.planned_start = found.planned_start;
+  if (found.promise) {
+    wait.planned_nodes.clear();
+    for (NodeIndex node : found.promise->nodes)
+      wait.planned_nodes.push_back(waits.picture().state.spec->nodes[node].name);
   }
   return wait;
-}
-
-const PartitionSpec* partition_of(const ClusterSpec& spec, const Workload& w) {
-  for (const PartitionSpec& p : spec.partitions)
-    if (!w.partitions.empty() && p.name == w.partitions.front()) return &p;
-  return nullptr;
 }
 
 std::vector<std::string> node_names(const ClusterState& state, const Gang& gang) {
@@ -81,8 +60,6 @@ void leave_reason(std::optional<Wait>& wait) {
   wait->text.clear();
   wait->blockers.clear();
 }
-
-Instant eligible_time(const Workload& w) { return std::max(w.submitted, w.begin); }
 
 std::vector<NodeView> node_views(const Published& picture) {
   const ClusterState& state = picture.state;
@@ -158,12 +135,12 @@ Result<std::vector<JobName>> parse_job_names(const std::string& text) {
 }
 
 WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now) {
-  return view_of(picture, entry, now, scheduler::priority_basis(*picture.state.spec));
+  return view_of(Waits(picture, now), entry, scheduler::priority_basis(*picture.state.spec));
 }
 
-WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now,
-                     const scheduler::PriorityBasis& basis) {
-  const ClusterState& state = picture.state;
+WorkloadView view_of(const Waits& waits, const WorkloadEntry& entry, const scheduler::PriorityBasis& basis) {
+  const ClusterState& state = waits.picture().state;
+  const Instant now = waits.now();
   WorkloadView view;
   view.workload = entry.workload;
   // Half of the text, and of use only to who runs it.
@@ -175,10 +152,10 @@ WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Insta
     const Gang* gang = state.gangs.find(id.value());
     if (!gang) continue;
     GangView g{*gang, node_names(state, *gang), {}};
-    if (gang->state == GangState::kPending) g.wait = wait_for(picture, entry, gang, now);
+    if (gang->state == GangState::kPending) g.wait = wait_for(waits, entry, gang);
     view.gangs.push_back(std::move(g));
   }
-  if (entry.has_unstarted()) view.wait = wait_for(picture, entry, nullptr, now);
+  if (entry.has_unstarted()) view.wait = wait_for(waits, entry, nullptr);
   view.priority = scheduler::priority_of(basis, *state.spec, entry, now);
   if (const PartitionSpec* partition = partition_of(*state.spec, entry.workload)) {
     view.time_limit = scheduler::time_limit_in(*partition, entry.workload);
@@ -220,6 +197,13 @@ Result<Chosen> chosen_jobs(const ClusterState& state, const std::string& text,
   return chosen;
 }
 
+void encode_about(Encoder& encode, const ClusterState& state, const About& about) {
+  encode("cluster", state.spec->name);
+  encode("version", about.version);
+  encode("controller_host", about.host);
+  encode("controller_started_ms", about.started);
+}
+
 }  // namespace
 
 Result<std::string> state_json(const Published& picture, const Query& query, const About& about, Instant now) {
@@ -231,10 +215,7 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
   Encoder encode(out);
   out.begin_object();
   encode("now_ms", now);
-  encode("cluster", state.spec->name);
-  encode("version", about.version);
-  encode("controller_host", about.host);
-  encode("controller_started_ms", about.started);
+  encode_about(encode, state, about);
   if (wants("nodes")) encode("nodes", node_views(picture));
   if (wants("partitions")) encode("partitions", state.spec->partitions);
   if (wants("spec")) {
@@ -252,12 +233,13 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
                            partitions = list_of(query, "partitions"), states = list_of(query, "states"),
                            names = list_of(query, "names");
   const scheduler::PriorityBasis basis = scheduler::priority_basis(*state.spec);
+  const Waits waits_now(picture, now);
   const auto waits = query.find("waits");
   const bool reasons_only = waits != query.end() && waits->second == "reasons";
   auto emit = [&](const WorkloadEntry& entry, const std::set<std::uint32_t>* only) {
     const Workload& w = entry.workload;
     if (!passes(users, w.user) || !passes(accounts, w.account) || !passes(names, w.name)) return;
-    WorkloadView view = view_of(picture, entry, now, basis);
+    WorkloadView view = view_of(waits_now, entry, basis);
     if (!shows(states, "pending") || only) {
       if (!only || !only->contains(w.id.value())) view.unstarted.clear(), view.simple_unstarted = false;
     }

@@ -1,6 +1,8 @@
 // Answers to readers, from a published picture. Pure: picture and query in, JSON out.
 #pragma once
 
+#include <algorithm>
+#include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
@@ -8,6 +10,7 @@
 
 #include "base/error.h"
 #include "controller/published.h"
+#include "controller/waits.h"
 #include "model/views.h"
 
 namespace tutti::controller {
@@ -22,11 +25,21 @@ struct About {  // of this controller
 // GET /v1/state as JSON text. Errors: kInvalid for a malformed parameter.
 Result<std::string> state_json(const Published& picture, const Query& query, const About& about,
                                Instant now);
-// One workload as readers see it
-// (without its resource limits and its environment's name). The first form makes the basis each time.
+// One workload as readers see it (without its resource limits and its environment's name). The first
+// form makes the rest each time.
 WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now);
-WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now,
+WorkloadView view_of(const Waits& waits, const WorkloadEntry& entry,
                      const scheduler::PriorityBasis& basis);
+
+// GET /v1/listing: all workloads with something open, or really all of them, as model/listing.h
+// packs them. Cost: well below a microsecond a job.
+enum class Listed : std::uint8_t { kOpen, kAll };
+std::string listing(const Published& picture, Listed which, Instant now);
+
+// The first of the partitions asked for; null if there is none such.
+const PartitionSpec* partition_of(const ClusterSpec& spec, const Workload& workload);
+// When it was first free to start, by its own wish.
+inline Instant eligible_time(const Workload& w) { return std::max(w.submitted, w.begin); }
 
 // The record that history keeps of a gang, or of what never started (gang == nullptr).
 JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const Gang* gang, Instant now);

@@ -134,6 +134,10 @@ struct Readers::Impl {
       auto text = state_json(*picture, call.query, about, clock.now());
       return text ? HttpAnswer{200, std::move(*text)} : refusal(text.error(), 400);
     }
+    if (call.path == "/v1/listing") {
+      const Listed which = call.query["states"] == "all" ? Listed::kAll : Listed::kOpen;
+      return {200, listing(*picture, which, clock.now()), "application/octet-stream"};
+    }
     if (call.path == "/v1/history") {
       auto text = history_json(*picture, call.query);
       return text ? HttpAnswer{200, std::move(*text)} : refusal(text.error(), 400);

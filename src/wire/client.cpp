@@ -109,13 +109,17 @@ struct HttpConnection::Impl {
     return {};
   }
 
+  static constexpr std::size_t kFirst = 2048, kChunk = std::size_t{64} * 1024;
+
   // Receives more into `input`; false at the end of the stream.
   Result<bool> receive() {
-    static constexpr std::size_t kChunk = std::size_t{64} * 1024;
+    // Most answers are short, and memory that is touched for the first time is what a short command
+    // pays for.
     while (true) {
       const std::size_t size = input.size();
-      input.resize(size + kChunk);
-      const ssize_t n = ::recv(descriptor, input.data() + size, kChunk, 0);
+      const std::size_t chunk = size < kFirst ? kFirst : kChunk;
+      input.resize(size + chunk);
+      const ssize_t n = ::recv(descriptor, input.data() + size, chunk, 0);
       const int error = errno;
       input.resize(size + static_cast<std::size_t>(std::max<ssize_t>(n, 0)));
       if (n > 0) return true;
@@ -147,20 +151,18 @@ struct HttpConnection::Impl {
       return fail(ErrorCode::kExhausted, fmt::format("the answer of {} is longer than {} bytes",
                                                      to_string(endpoint), options.body_bytes_max));
     }
-    if (input.size() == size && out.empty()) {
-      out.swap(input);
-      return {};
-    }
-    while (true) {
-      const std::size_t n = std::min(size, input.size());
-      out.append(input, 0, n);
-      input.erase(0, n);
-      size -= n;
-      if (size == 0) return {};
+    while (input.size() < size) {
       const Result<bool> more = receive();
       if (!more) return tl::unexpected<Error>(more.error());
       if (!*more) return cut_off();
     }
+    if (input.size() == size && out.empty()) {
+      out.swap(input);
+      return {};
+    }
+    out.append(input, 0, size);
+    input.erase(0, size);
+    return {};
   }
 
   Status take_chunks(std::string& out) {
@@ -221,6 +223,8 @@ struct HttpConnection::Impl {
         if (error != std::errc() || at != stop) {
           return invalid("malformed Content-Length from " + to_string(endpoint));
         }
+        // A long answer comes into one piece of memory.
+        if (size > kFirst && size <= options.body_bytes_max) input.reserve(size + kChunk);
         body = take(size, reply.body);
       } else {
         keep = false;

@@ -1,7 +1,6 @@
 #include "wire/endpoint.h"
 
 #include <arpa/inet.h>
-#include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -14,6 +13,9 @@
 #include <chrono>
 #include <cstring>
 #include <thread>
+#include <vector>
+
+#include "wire/resolve.h"
 
 namespace tutti::wire {
 namespace {
@@ -50,22 +52,13 @@ Result<int> connect_address(const Endpoint& endpoint, const sockaddr* address, s
 }
 
 Result<int> connect_by_name(const Endpoint& endpoint) {
-  addrinfo hints{};
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int code =
-      ::getaddrinfo(endpoint.host.c_str(), std::to_string(endpoint.port).c_str(), &hints, &found);
-  if (code != 0) {
-    return fail(ErrorCode::kUnavailable,
-                fmt::format("cannot resolve host '{}': {}", endpoint.host, ::gai_strerror(code)));
-  }
-  Result<int> result = fail(ErrorCode::kUnavailable, "host without addresses: " + endpoint.host);
-  for (const addrinfo* entry = found; entry != nullptr; entry = entry->ai_next) {
-    result = connect_address(endpoint, entry->ai_addr, entry->ai_addrlen);
+  const Result<std::vector<Address>> addresses = resolve(endpoint.host, endpoint.port);
+  if (!addresses) return tl::unexpected<Error>(addresses.error());
+  Result<int> result = -1;
+  for (const Address& address : *addresses) {
+    result = connect_address(endpoint, reinterpret_cast<const sockaddr*>(&address.bytes), address.size);
     if (result) break;
   }
-  ::freeaddrinfo(found);
   return result;
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <iterator>
 
 #include "base/duration_text.h"
@@ -15,7 +16,10 @@ using Context = const JobContext&;
 using Row = const JobRow&;
 using Out = std::string&;
 
-void number(Out out, std::uint64_t n) { fmt::format_to(std::back_inserter(out), "{}", n); }
+void number(Out out, std::uint64_t n) {
+  char digits[20];
+  out.append(digits, std::to_chars(digits, digits + sizeof digits, n).ptr);
+}
 void text_or(Out out, std::string_view text, std::string_view empty) {
   out += text.empty() ? empty : text;
 }

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "frontend/slurm/squeue_fields.h"
+#include "frontend/slurm/squeue_order.h"
 #include "frontend/slurm/view_format.h"
 
 namespace tutti::slurm {
@@ -15,30 +16,58 @@ using Kind = SqueueOptions::Kind;
 
 constexpr std::string_view kInvalidJobId = "slurm_load_jobs error: Invalid job id specified\n";
 
+template <class Field>
+void print_header(std::span<const Field> fields, const ParsedFormat& format, std::string& out) {
+  for (const FormatColumn& column : format.columns) {
+    if (column.field != kTextOnly) append_cell(out, fields[column.field].header, column.shape);
+    out += column.suffix;
+  }
+  out += '\n';
+}
+
+template <class Field, class Row>
+void print_row(std::span<const Field> fields, const ParsedFormat& format, const JobContext& context,
+               const Row& row, std::string& cell, std::string& out) {
+  for (const FormatColumn& column : format.columns) {
+    if (column.field != kTextOnly) {
+      cell.clear();
+      fields[column.field].write(context, row, cell);
+      append_cell(out, cell, column.shape);
+    }
+    out += column.suffix;
+  }
+  out += '\n';
+}
+
 // One table of fields (jobs or steps) with a parsed format; Row is JobRow or StepRow.
 template <class Field, class Row>
 void print_table(std::span<const Field> fields, const ParsedFormat& format,
                  const JobContext& context, const std::vector<Row>& rows, bool header,
                  std::string& out) {
-  if (header) {
-    for (const FormatColumn& column : format.columns) {
-      if (column.field != kTextOnly) append_cell(out, fields[column.field].header, column.shape);
-      out += column.suffix;
-    }
-    out += '\n';
-  }
+  if (header) print_header(fields, format, out);
   std::string cell;
-  for (const Row& row : rows) {
-    for (const FormatColumn& column : format.columns) {
-      if (column.field != kTextOnly) {
-        cell.clear();
-        fields[column.field].write(context, row, cell);
-        append_cell(out, cell, column.shape);
-      }
-      out += column.suffix;
-    }
-    out += '\n';
-  }
+  for (const Row& row : rows) print_row(fields, format, context, row, cell, out);
+}
+
+std::string_view row_order(const SqueueOptions& o) {
+  if (!o.sort.empty()) return o.sort;
+  return o.kind == Kind::kStart ? "S" : "P,t,-p";
+}
+
+JobFilter row_filter(const SqueueOptions& o) {
+  JobFilter filter = o.filter;
+  if (o.kind == Kind::kStart && filter.states.empty() && !filter.all_states)
+    filter.states = {JobState::kPending};
+  return filter;
+}
+
+constexpr std::size_t kPrintBytes = std::size_t{64} << 10;
+
+// What a listing (model/listing.h) has: letters of -o.
+constexpr std::string_view kListedLetters = "aABcCDeFgGijKlLMNpPqQrRStTuUVy";
+
+void report_unknown_order(std::string_view letters, std::string& errors) {
+  for (char c : letters) errors += fmt::format("squeue: error: Invalid sort specification: {}\n", c);
 }
 
 std::string_view letter_format(const SqueueOptions& o) {
@@ -128,21 +157,74 @@ Output render_squeue(const StateView& view, const SqueueOptions& o) {
                   [&](const FormatColumn& c) { return c.field == dependency; }))
     context.arrays = array_ids(view);
 
-  JobFilter filter = o.filter;
-  if (o.kind == Kind::kStart && filter.states.empty() && !filter.all_states)
-    filter.states = {JobState::kPending};
+  JobFilter filter = row_filter(o);
   std::vector<JobRow> rows = job_rows(view, o.arrays);
   std::erase_if(rows, [&](const JobRow& row) { return !passes(row, filter); });
-  std::string_view order = !o.sort.empty()          ? std::string_view(o.sort)
-                           : o.kind == Kind::kStart ? "S"
-                                                    : "P,t,-p";
-  std::string unknown = sort_jobs(rows, order, view, o.times);
-  for (char c : unknown)
-    out.errors += fmt::format("squeue: error: Invalid sort specification: {}\n", c);
+  report_unknown_order(sort_jobs(rows, row_order(o), view, o.times), out.errors);
 
   out.text.reserve(rows.size() * 96);
   if (o.long_form && !o.no_header) out.text += o.times.ctime(o.times.now()) + "\n";
   print_table(job_fields(), format, context, rows, !o.no_header, out.text);
+  return out;
+}
+
+bool listing_suffices(const SqueueOptions& o) {
+  if (o.kind == Kind::kSteps) return false;
+  const JobFilter& f = o.filter;
+  if (!f.jobs.empty() || !f.reservations.empty() || !f.licenses.empty()) return false;
+  for (const FormatColumn& column : parse_job_format(o).columns) {
+    if (column.field == kTextOnly) continue;
+    const char letter = job_fields()[column.field].letter;
+    if (letter == 0 || kListedLetters.find(letter) == std::string_view::npos) return false;
+  }
+  for (char c : row_order(o))
+    if (job_field_by_letter(c) != kTextOnly && kListedLetters.find(c) == std::string_view::npos)
+      return false;
+  return true;
+}
+
+Result<Output> render_squeue(ListingReader& listing, const SqueueOptions& o, const Print& print) {
+  Output out;
+  const ParsedFormat format = parse_job_format(o);
+  report_unknown(format, "job", out.errors);
+  StateView view;
+  view.now = listing.now();
+  view.cluster = listing.cluster();
+  const JobContext context{&view, &o.times, o.units, {}};
+  const JobFilter filter = row_filter(o);
+  RowOrder order(row_order(o));
+  report_unknown_order(order.unknown(), out.errors);
+  // What is touched for the first time costs more than what is written to it.
+  const std::size_t expected = std::min<std::size_t>(listing.jobs(), listing.bytes_left()) + 16;
+  order.expect(expected);
+  std::string lines, cell;
+  lines.reserve(listing.bytes_left() + 1024);
+  std::vector<std::uint32_t> ends{0};
+  ends.reserve(expected);
+  std::vector<JobRow> rows;
+  WorkloadView job;
+  while (true) {
+    Result<bool> more = listing.next(job);
+    if (!more) return tl::unexpected<Error>(more.error());
+    if (!*more) break;
+    rows.clear();
+    add_job_rows(job, o.arrays, rows);
+    for (const JobRow& row : rows) {
+      if (!passes(row, filter)) continue;
+      order.add(context, row);
+      print_row(job_fields(), format, context, row, cell, lines);
+      ends.push_back(static_cast<std::uint32_t>(lines.size()));
+    }
+  }
+  if (o.long_form && !o.no_header) out.text += o.times.ctime(o.times.now()) + "\n";
+  if (!o.no_header) print_header(job_fields(), format, out.text);
+  out.text.reserve(kPrintBytes + 4096);
+  for (std::uint32_t row : order.take()) {
+    out.text.append(lines, ends[row], ends[row + 1] - ends[row]);
+    if (out.text.size() < kPrintBytes) continue;
+    print(out.text);
+    out.text.clear();
+  }
   return out;
 }
 

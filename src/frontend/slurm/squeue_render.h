@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "frontend/slurm/view_job.h"
 #include "frontend/slurm/view_text.h"
+#include "model/listing_reader.h"
 
 namespace tutti::slurm {
 
@@ -49,6 +51,13 @@ struct SqueueOptions {
 // Cost: linear in rows plus their sort; about a microsecond a row in the default format.
 Output render_squeue(const StateView& view, const SqueueOptions& options);
 Output render_squeue_json(const StateView& view, const SqueueOptions& options);
+
+// The same table from a listing, a job at a time; for what listing_suffices() says yes to: the
+// columns, order and filters of everyday use. All of the text but the last piece goes through `print`.
+// Errors: kInvalid (the listing is damaged), before anything is printed.
+using Print = std::function<void(std::string_view)>;
+bool listing_suffices(const SqueueOptions& options);
+Result<Output> render_squeue(ListingReader& listing, const SqueueOptions& options, const Print& print);
 
 // Rows that pass, in squeue's order; also the base of scontrol show job and the JSON form.
 bool passes(const JobRow& row, const JobFilter& filter);

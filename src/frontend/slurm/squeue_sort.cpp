@@ -1,14 +1,18 @@
 // Which jobs squeue shows and in which order.
 #include <algorithm>
+#include <array>
 #include <charconv>
-#include <compare>
+#include <numeric>
 
 #include "base/text.h"
 #include "frontend/slurm/squeue_fields.h"
+#include "frontend/slurm/squeue_order.h"
 #include "frontend/slurm/squeue_render.h"
 
 namespace tutti::slurm {
 namespace {
+
+constexpr std::size_t kIdKeys = 3;
 
 bool contains(const std::vector<std::string>& list, std::string_view value) {
   return std::find(list.begin(), list.end(), value) != list.end();
@@ -65,104 +69,146 @@ bool passes_nodes(const JobRow& row, const std::vector<std::string>& nodes) {
                      [&](const std::string& n) { return contains(nodes, n); });
 }
 
-struct SortKey {
-  char letter = 'i';
-  bool descending = false;
-};
-
-std::strong_ordering by_id(const JobRow& a, const JobRow& b) {
-  if (auto c = a.workload().id.value() <=> b.workload().id.value(); c != 0) return c;
-  // The waiting rest of an array comes before its elements.
-  bool rest_a = !a.array_index && !a.array_text.empty();
-  bool rest_b = !b.array_index && !b.array_text.empty();
-  if (rest_a != rest_b) return rest_a ? std::strong_ordering::less : std::strong_ordering::greater;
-  if (auto c = a.array_index.value_or(0) <=> b.array_index.value_or(0); c != 0) return c;
-  if (auto c = a.job_id() <=> b.job_id(); c != 0) return c;
-  return a.role <=> b.role;
-}
-
 // Unset times sort last, as squeue --start has it.
-std::strong_ordering by_time(Instant a, Instant b) {
-  std::int64_t x = a.is_set() ? a.ms() : Instant::never().ms();
-  std::int64_t y = b.is_set() ? b.ms() : Instant::never().ms();
-  return x <=> y;
+std::int64_t time_value(Instant at) { return at.is_set() ? at.ms() : Instant::never().ms(); }
+
+// Numbers keep their order as unsigned ones when the sign bit is turned.
+std::uint64_t ordered(std::int64_t value) { return static_cast<std::uint64_t>(value) ^ (std::uint64_t{1} << 63); }
+
+// What a letter sorts by, where that is a number.
+std::optional<std::uint64_t> sort_number(char letter, const JobRow& row, const JobContext& context) {
+  const Instant now = context.times->now();
+  switch (letter) {
+    case 'p':
+    case 'Q':
+      return shown_priority(row);
+    case 'U':
+      return row.workload().uid;
+    case 'G':
+      return row.workload().gid;
+    case 'S':
+      return ordered(time_value(start_time(row)));
+    case 'V':
+      return ordered(row.workload().submitted.ms());
+    case 'e':
+      return ordered(time_value(end_time(row)));
+    case 'M':
+      return ordered(time_used(row, now).ms());
+    case 'L':
+      return ordered(time_left(row, now).ms());
+    case 'l':
+      return ordered(row.view->time_limit.ms());
+    case 'C':
+      return job_amounts(row).cpus;
+    case 'c':
+      return min_cpus_per_node(row.ask());
+    case 'D':
+      return job_amounts(row).nodes;
+    case 'm':
+      return memory_ask(row, *context.view).mib;
+    case 'K':
+      return row.array_index.value_or(0);
+    case 'y':
+      return ordered(row.workload().nice);
+    default:
+      return std::nullopt;
+  }
 }
 
-class RowOrder {
- public:
-  RowOrder(std::vector<SortKey> keys, const StateView& view, const TimeText& times)
-      : keys_(std::move(keys)), context_{&view, &times, Units::kKeep, {}} {}
-  bool operator()(const JobRow& a, const JobRow& b) const {
-    for (const SortKey& key : keys_) {
-      auto c = compare(key.letter, a, b);
-      if (c != 0) return key.descending ? c > 0 : c < 0;
-    }
-    return by_id(a, b) < 0;
+// And where it is a text. `space` holds it if nothing else does.
+std::string_view sort_text(char letter, const JobRow& row, const JobContext& context, std::string& space) {
+  switch (letter) {
+    case 'P':
+      return shown_partition(row);
+    case 't':
+    case 'T':
+      return state_word(row.state);
+    case 'u':
+      return row.workload().user;
+    case 'j':
+      return row.workload().name;
+    default:
+      space.clear();
+      job_fields()[job_field_by_letter(letter)].write(context, row, space);
+      return space;
   }
+}
 
- private:
-  std::strong_ordering compare(char letter, const JobRow& a, const JobRow& b) const {
-    Instant now = context_.times->now();
-    switch (letter) {
-      case 'P':
-        return shown_partition(a) <=> shown_partition(b);
-      case 't':
-      case 'T':
-        return state_word(a.state) <=> state_word(b.state);
-      case 'p':
-      case 'Q':
-        return shown_priority(a) <=> shown_priority(b);
-      case 'i':
-      case 'A':
-        return by_id(a, b);
-      case 'u':
-        return a.workload().user <=> b.workload().user;
-      case 'U':
-        return a.workload().uid <=> b.workload().uid;
-      case 'G':
-        return a.workload().gid <=> b.workload().gid;
-      case 'j':
-        return a.workload().name <=> b.workload().name;
-      case 'S':
-        return by_time(start_time(a), start_time(b));
-      case 'V':
-        return a.workload().submitted <=> b.workload().submitted;
-      case 'e':
-        return by_time(end_time(a), end_time(b));
-      case 'M':
-        return time_used(a, now) <=> time_used(b, now);
-      case 'L':
-        return time_left(a, now) <=> time_left(b, now);
-      case 'l':
-        return a.view->time_limit <=> b.view->time_limit;
-      case 'C':
-        return job_amounts(a).cpus <=> job_amounts(b).cpus;
-      case 'c':
-        return min_cpus_per_node(a.ask()) <=> min_cpus_per_node(b.ask());
-      case 'D':
-        return job_amounts(a).nodes <=> job_amounts(b).nodes;
-      case 'm':
-        return memory_ask(a, *context_.view).mib <=> memory_ask(b, *context_.view).mib;
-      case 'K':
-        return a.array_index.value_or(0) <=> b.array_index.value_or(0);
-      case 'y':
-        return a.workload().nice <=> b.workload().nice;
-      default:
-        return by_text(letter, a, b);
-    }
-  }
-  std::strong_ordering by_text(char letter, const JobRow& a, const JobRow& b) const {
-    const JobField& field = job_fields()[job_field_by_letter(letter)];
-    std::string x, y;
-    field.write(context_, a, x);
-    field.write(context_, b, y);
-    return x <=> y;
-  }
-  std::vector<SortKey> keys_;
-  JobContext context_;
-};
+// What decides between equals: workload, the waiting rest of an array before its elements, element,
+// job, component.
+std::array<std::uint64_t, kIdKeys> id_keys(const JobRow& row) {
+  const bool rest = !row.array_index && !row.array_text.empty();
+  const std::uint64_t workload = row.workload().id.value();
+  return {workload << 32 | (rest ? 0 : 1), std::uint64_t{row.array_index.value_or(0)} << 32 | row.job_id(), row.role};
+}
 
 }  // namespace
+
+RowOrder::RowOrder(std::string_view spec) {
+  bool descending = false;
+  for (char c : spec) {
+    if (c == '-' || c == '+') {
+      descending = c == '-';
+    } else if (c == ',' || is_space(c)) {
+      descending = false;
+    } else if (job_field_by_letter(c) == kTextOnly) {
+      unknown_ += c;
+    } else {
+      // The job id follows the keys anyway, and is unique.
+      if (!by_id_ && (c == 'i' || c == 'A'))
+        by_id_ = true, ids_descending_ = descending;
+      else if (!by_id_)
+        keys_.push_back({c, descending, {}, nullptr});
+      descending = false;
+    }
+  }
+}
+
+void RowOrder::expect(std::size_t rows) {
+  values_.reserve(rows * (keys_.size() + kIdKeys));
+}
+
+void RowOrder::add(const JobContext& context, const JobRow& row) {
+  for (Key& key : keys_) {
+    if (auto number = sort_number(key.letter, row, context)) {
+      values_.push_back(*number);
+      continue;
+    }
+    std::string_view text = sort_text(key.letter, row, context, space_);
+    // Rows in a row often have the same text.
+    if (!key.last || key.last->first != text)
+      key.last = &*key.texts.try_emplace(std::string(text), static_cast<std::uint64_t>(key.texts.size())).first;
+    values_.push_back(key.last->second);
+  }
+  for (std::uint64_t value : id_keys(row)) values_.push_back(value);
+  ++rows_;
+}
+
+std::vector<std::uint32_t> RowOrder::take() {
+  const std::size_t width = keys_.size() + kIdKeys;
+  for (std::size_t k = 0; k < keys_.size(); ++k) {
+    Key& key = keys_[k];
+    std::vector<std::uint64_t> rank(key.texts.size());
+    std::uint64_t next = 0;
+    for (const auto& [text, number] : key.texts) rank[number] = next++;
+    for (std::size_t i = k; i < values_.size(); i += width) {
+      if (!rank.empty()) values_[i] = rank[values_[i]];
+      if (key.descending) values_[i] = ~values_[i];
+    }
+  }
+  if (ids_descending_)
+    for (std::size_t i = 0; i < values_.size(); i += width)
+      for (std::size_t k = keys_.size(); k < width; ++k) values_[i + k] = ~values_[i + k];
+  std::vector<std::uint32_t> order(rows_);
+  std::iota(order.begin(), order.end(), 0U);
+  auto less = [&](std::uint32_t a, std::uint32_t b) {
+    const auto* x = values_.data() + a * width;
+    const auto* y = values_.data() + b * width;
+    return std::lexicographical_compare(x, x + width, y, y + width);
+  };
+  if (!std::is_sorted(order.begin(), order.end(), less)) std::sort(order.begin(), order.end(), less);
+  return order;
+}
 
 bool passes(const JobRow& row, const JobFilter& f) {
   if (f.states.empty()) {
@@ -180,23 +226,14 @@ bool passes(const JobRow& row, const JobFilter& f) {
 
 std::string sort_jobs(std::vector<JobRow>& rows, std::string_view spec, const StateView& view,
                       const TimeText& times) {
-  std::vector<SortKey> keys;
-  std::string unknown;
-  bool descending = false;
-  for (char c : spec) {
-    if (c == '-' || c == '+') {
-      descending = c == '-';
-    } else if (c == ',' || is_space(c)) {
-      descending = false;
-    } else if (job_field_by_letter(c) == kTextOnly) {
-      unknown += c;
-    } else {
-      keys.push_back({c, descending});
-      descending = false;
-    }
-  }
-  std::sort(rows.begin(), rows.end(), RowOrder(std::move(keys), view, times));
-  return unknown;
+  RowOrder order(spec);
+  JobContext context{&view, &times, Units::kKeep, {}};
+  for (const JobRow& row : rows) order.add(context, row);
+  std::vector<JobRow> sorted;
+  sorted.reserve(rows.size());
+  for (std::uint32_t index : order.take()) sorted.push_back(rows[index]);
+  rows = std::move(sorted);
+  return order.unknown();
 }
 
 }  // namespace tutti::slurm

@@ -199,38 +199,39 @@ bool JobRow::on_hold() const {
          (workload().hold != Hold::kNone || (gang && gang->gang.hold != Hold::kNone));
 }
 
+void add_job_rows(const WorkloadView& w, ArrayRows arrays, std::vector<JobRow>& rows) {
+  // A workload without any role is not one; a reader must not fall over it.
+  if (w.workload.roles.empty()) return;
+  const std::size_t first = rows.size();
+  add_rest_rows(w, arrays, rows);
+  if (w.outcome != Outcome::kNone) {
+    JobRow row;
+    row.view = &w;
+    row.state = state_of(w.outcome);
+    rows.push_back(row);
+  }
+  for (const GangView& g : w.gangs) {
+    JobRow row;
+    row.view = &w;
+    row.gang = &g;
+    row.array_index = g.gang.array_index;
+    row.state = state_of(g.gang);
+    rows.push_back(row);
+  }
+  if (w.workload.roles.size() <= 1) return;
+  const std::size_t last = rows.size();
+  for (std::size_t i = first; i < last; ++i)
+    for (std::uint32_t role = 1; role < w.workload.roles.size(); ++role) {
+      JobRow row = rows[i];
+      row.role = role;
+      rows.push_back(row);
+    }
+}
+
 std::vector<JobRow> job_rows(const StateView& view, ArrayRows arrays) {
   std::vector<JobRow> rows;
   rows.reserve(view.workloads.size() + 16);
-  for (const WorkloadView& w : view.workloads) {
-    std::size_t first = rows.size();
-    add_rest_rows(w, arrays, rows);
-    if (w.outcome != Outcome::kNone) {
-      JobRow row;
-      row.view = &w;
-      row.state = state_of(w.outcome);
-      rows.push_back(row);
-    }
-    for (const GangView& g : w.gangs) {
-      JobRow row;
-      row.view = &w;
-      row.gang = &g;
-      row.array_index = g.gang.array_index;
-      row.state = state_of(g.gang);
-      rows.push_back(row);
-    }
-    if (w.workload.roles.size() > 1) {
-      std::size_t last = rows.size();
-      for (std::size_t i = first; i < last; ++i)
-        for (std::uint32_t role = 1; role < w.workload.roles.size(); ++role) {
-          JobRow row = rows[i];
-          row.role = role;
-          rows.push_back(row);
-        }
-    }
-  }
-  // A workload without any role is not one; a reader must not fall over it.
-  std::erase_if(rows, [](const JobRow& row) { return row.workload().roles.empty(); });
+  for (const WorkloadView& w : view.workloads) add_job_rows(w, arrays, rows);
   return rows;
 }
 

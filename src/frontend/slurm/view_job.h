@@ -78,6 +78,8 @@ enum class ArrayRows : std::uint8_t { kFolded, kByElement };
 // All rows of a view, in its order. Under kByElement an array's waiting rest is a row per element.
 // Errors in `unstarted` (not an index set) give the rest as one row with that text.
 std::vector<JobRow> job_rows(const StateView& view, ArrayRows arrays);
+// Those of one workload, added to `rows`.
+void add_job_rows(const WorkloadView& view, ArrayRows arrays, std::vector<JobRow>& rows);
 
 // "31", "19_1", "19_[2-7%2]", "29+1".
 void append_job_id(std::string& out, const JobRow& row);

@@ -1,0 +1,105 @@
+// This file stands for cli/system_names.cpp and wire/resolve.cpp in the client program: the linker
+// takes these definitions because they come first. A statically linked program has no name service
+// worth trusting, so local files are read, and what they do not answer is left to the whole program.
+#include "client/whole_program.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <climits>
+#include <cstring>
+#include <string_view>
+
+#include "cli/system_names.h"
+#include "wire/resolve.h"
+
+namespace tutti::client {
+
+namespace {
+char** arguments = nullptr;
+
+void complain(std::string_view text, std::string_view about, int error) {
+  const std::string line = "tutti: " + std::string(text) + std::string(about) + ": " + std::strerror(error) + "\n";
+  [[maybe_unused]] ssize_t n = write(2, line.data(), line.size());
+}
+}  // namespace
+
+void remember_arguments(char** argv) { arguments = argv; }
+
+void become_whole_program() {
+  char path[PATH_MAX + 16] = {};
+  const ssize_t n = readlink("/proc/self/exe", path, PATH_MAX - 1);
+  char* const slash = n > 0 ? std::strrchr(path, '/') : nullptr;
+  if (slash) {
+    std::strcpy(slash + 1, "tutti");
+    execv(path, arguments);
+  }
+  complain("cannot start the whole program ", path, errno);
+  _exit(1);
+}
+
+namespace {
+
+// A line "name:password:ID:..." of a file as /etc/passwd or /etc/group.
+struct Entry {
+  std::string name;
+  std::array<std::string, 7> fields;
+};
+
+std::optional<Entry> find_id(const char* path, std::uint32_t id) {
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return std::nullopt;
+  std::string text;
+  char buffer[4096];
+  for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
+  close(fd);
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    const std::size_t end = std::min(rest.find('\n'), rest.size());
+    std::string_view line = rest.substr(0, end);
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+    // Lines of other name services in between begin with a sign: they decide who is first.
+    if (line.starts_with('+') || line.starts_with('-')) return std::nullopt;
+    Entry entry;
+    for (std::string& field : entry.fields) {
+      const std::size_t colon = std::min(line.find(':'), line.size());
+      field = line.substr(0, colon);
+      line.remove_prefix(std::min(colon + 1, line.size()));
+    }
+    std::uint32_t found = 0;
+    const std::string& number = entry.fields[2];
+    const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), found);
+    if (error != std::errc() || stop != number.data() + number.size() || found != id) continue;
+    entry.name = entry.fields[0];
+    return entry;
+  }
+  return std::nullopt;
+}
+
+Entry entry_of(const char* path, std::uint32_t id) {
+  std::optional<Entry> entry = find_id(path, id);
+  if (!entry) become_whole_program();
+  return std::move(*entry);
+}
+
+}  // namespace
+
+}  // namespace tutti::client
+
+namespace tutti::cli {
+
+std::optional<std::string> user_name(std::uint32_t uid) { return client::entry_of("/etc/passwd", uid).name; }
+std::optional<std::string> group_name(std::uint32_t gid) { return client::entry_of("/etc/group", gid).name; }
+std::optional<std::string> home_directory(std::uint32_t uid) { return client::entry_of("/etc/passwd", uid).fields[5]; }
+std::string numeric_address(const std::string&) { client::become_whole_program(); }
+
+}  // namespace tutti::cli
+
+namespace tutti::wire {
+
+Result<std::vector<Address>> resolve(const std::string&, std::uint16_t) { client::become_whole_program(); }
+
+}  // namespace tutti::wire
