@@ -98,9 +98,9 @@ tl::expected<void, Refusal> open_streams(const SupervisorOrder& order, LaunchPla
   return {};
 }
 
-// An error of errno if the file names an interpreter that is not there; the kernel would say the
-// same, but only after the go.
-int check_interpreter(const std::string& program) {
+// An error of errno if the file names an interpreter that is not there (`interpreter` says which);
+// the kernel would say the same, but only after the go.
+int check_interpreter(const std::string& program, std::string& interpreter) {
   Descriptor file(::open(program.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (!file) return 0;  // may be executable and not readable
   std::array<char, 256> head{};
@@ -110,7 +110,7 @@ int check_interpreter(const std::string& program) {
   line =
       line.substr(2, line.find('\n') == std::string_view::npos ? line.size() : line.find('\n') - 2);
   line = trim(line);
-  const std::string interpreter(line.substr(0, line.find_first_of(" \t")));
+  interpreter = std::string(line.substr(0, line.find_first_of(" \t")));
   if (interpreter.empty()) return ENOEXEC;
   return ::access(interpreter.c_str(), X_OK) == 0 ? 0 : errno;
 }
@@ -144,9 +144,12 @@ tl::expected<void, Refusal> find_program(const SupervisorOrder& order, LaunchPla
     }
     plan.program = program;
   }
-  if (const int error = check_interpreter(plan.program); error != 0) {
-    return tl::unexpected(
-        job_refusal(fmt::format("execve(): {}: {}", plan.argv[0], std::strerror(error)), error));
+  std::string interpreter;
+  if (const int error = check_interpreter(plan.program, interpreter); error != 0) {
+    // Not the script's own path: it is a copy in a folder that the user does not know.
+    return tl::unexpected(job_refusal(
+        fmt::format("execve(): bad interpreter({}): {}", interpreter, std::strerror(error)),
+        error));
   }
   return {};
 }

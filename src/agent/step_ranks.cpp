@@ -123,6 +123,8 @@ Status StepRanks::fork_all(const RankStart& start,
   Descriptor reports_write(reports[1]);
   ::fcntl(exec_reports_.get(), F_SETFL, O_NONBLOCK);
   command_ = start.plan->argv.empty() ? std::string() : start.plan->argv[0];
+  // The batch script's copy is known to its user by no path.
+  if (command_.ends_with("/slurm_script")) command_ = "slurm_script";
 
   const EndingSignalsWait ending_signals_wait;
   for (std::uint32_t local = 0; local < descriptors.size(); ++local) {

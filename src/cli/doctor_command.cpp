@@ -25,12 +25,6 @@ void describe(auto& a, Finding& x) {
   a("text", x.text);
 }
 
-std::uint64_t size_of(const std::string& path) {
-  std::error_code error;
-  auto size = std::filesystem::file_size(path, error);
-  return error ? 0 : size;
-}
-
 std::uint64_t size_below(const std::string& path) {
   std::uint64_t total = 0;
   std::error_code error;
@@ -72,7 +66,7 @@ void look_at_cluster(const std::string& dir, std::vector<Finding>& findings) {
     return;
   }
   findings.push_back({"controller", "ok", fmt::format("answers; {} agents connected, {} jobs pending, {} running", diag->agents_connected, diag->jobs_pending, diag->jobs_running)});
-  findings.push_back({"journal", "ok", fmt::format("{} bytes, {} in the log, {} events since the last snapshot", size_of(dir + "/journal/journal.db"), size_of(dir + "/journal/journal.db-wal"), diag->events_since_snapshot)});
+  findings.push_back({"journal", "ok", fmt::format("{} bytes, {} in the log, {} events since the last snapshot", diag->journal_bytes, diag->wal_bytes, diag->events_since_snapshot)});
   auto view = api.get_as<StateView>("/v1/state?with=nodes");
   if (!view) return;
   for (const NodeView& node : view->nodes) {
@@ -84,16 +78,26 @@ void look_at_cluster(const std::string& dir, std::vector<Finding>& findings) {
   }
 }
 
+// What this user may do is not what a cluster of root does.
+void look_at_cgroups(const std::string& dir, std::vector<Finding>& findings) {
+  auto file = read_cluster_file(dir);
+  if (geteuid() != 0 && file && !file->run_as.empty()) {
+    findings.push_back({"cgroups", "note", "the cluster's own are root's to look at: run `tutti doctor` as root"});
+    return;
+  }
+  agent::CgroupLayout cgroups = agent::probe_cgroups();
+  std::string version = cgroups.version == agent::CgroupVersion::kV2 ? "v2" : cgroups.version == agent::CgroupVersion::kV1 ? "v1" : "none: jobs are not isolated";
+  findings.push_back({"cgroups", cgroups.version == agent::CgroupVersion::kNone ? "note" : "ok", version});
+  for (const std::string& m : cgroups.missing) findings.push_back({"cgroups", "note", "missing: " + m});
+}
+
 }  // namespace
 
 int run_doctor(const DoctorOptions& options) {
   std::vector<Finding> findings;
   findings.push_back({"version", "ok", fmt::format("tutti {}, command line of Slurm {}", kVersion, kSlurmVersion)});
   look_at_machine(findings);
-  agent::CgroupLayout cgroups = agent::probe_cgroups();
-  std::string version = cgroups.version == agent::CgroupVersion::kV2 ? "v2" : cgroups.version == agent::CgroupVersion::kV1 ? "v1" : "none: jobs are not isolated";
-  findings.push_back({"cgroups", cgroups.version == agent::CgroupVersion::kNone ? "note" : "ok", version});
-  for (const std::string& m : cgroups.missing) findings.push_back({"cgroups", "note", "missing: " + m});
+  look_at_cgroups(options.state_dir, findings);
   look_at_cluster(options.state_dir, findings);
   bool bad = false;
   for (const Finding& f : findings) bad |= f.state == "bad";

@@ -44,6 +44,11 @@ int run_lint(const LintOptions& options) {
   std::optional<ClusterSpec> spec = cluster_spec();
   std::vector<Diagnostic> all;
   for (const std::string& file : options.files) {
+    struct stat info{};
+    if (stat(file.c_str(), &info) == 0 && S_ISDIR(info.st_mode)) {
+      print_err(fmt::format("tutti lint: {}: is a directory; expected a batch script\n", file));
+      return 2;
+    }
     std::ifstream in(file, std::ios::binary);
     if (!in) {
       print_err(fmt::format("tutti lint: {}: cannot be read\n", file));

@@ -3,7 +3,9 @@
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
+#include <pwd.h>
 
+#include "base/text.h"
 #include "base/local_time.h"
 #include "cli/api_client.h"
 #include "cli/help_texts.h"
@@ -31,6 +33,9 @@ std::optional<int> shown(slurm::Show show, std::string_view program) {
       return 0;
     case slurm::Show::kHelp:
       print_out(help_text(program));
+      return 0;
+    case slurm::Show::kMpiTypes:
+      print_out("MPI plugin types are...\n\tnone\n");
       return 0;
     case slurm::Show::kUsage:
       print_out(usage_text(program));
@@ -142,7 +147,21 @@ std::optional<int> squeue_listing(ApiClient& api, slurm::SqueueOptions& options,
   return print(*output);
 }
 
-int squeue_once(const slurm::SqueueCommand& command, const TimeZone& zone, const slurm::ClientContext& context) {
+// Numbers become names. Who does not exist is said, as squeue says it, and has no jobs.
+void resolve_users(std::vector<std::string>& users) {
+  for (std::string& user : users) {
+    if (getpwnam(user.c_str())) continue;
+    auto uid = parse_integer<uid_t>(user);
+    const passwd* entry = uid ? getpwuid(*uid) : nullptr;
+    if (entry)
+      user = entry->pw_name;
+    else if (!uid)
+      print_err(fmt::format("squeue: error: Invalid user: {}\n\n", user));
+  }
+}
+
+int squeue_once(slurm::SqueueCommand command, const TimeZone& zone, const slurm::ClientContext& context) {
+  resolve_users(command.users);
   slurm::SqueueOptions options = squeue_options(command, context.user);
   ApiClient api;
   std::string target = "/v1/state?states=";

@@ -144,8 +144,13 @@ bool StepClient::create_step(std::size_t index) {
     }
     bool unanswered = reply.error().code == ErrorCode::kUnavailable;
     if (reply.error().reason != reason::kStepBusy && !unanswered) {
-      ApiError error = slurm::as_api_error(reply.error());
-      complain("error: Unable to create step for job " + std::to_string(job_) + ": " + slurm::slurm_sentence(error));
+      std::string job = std::to_string(job_);
+      ApiError error{reply.error().code, reply.error().reason, reply.error().message};
+      if (error.reason != reason::kStepNeverFits) {
+        complain(fmt::format("error: Unable to create step for job {}: {}", job, slurm::slurm_sentence(error)));
+        return false;
+      }
+      print_err(slurm::submit_error(options_.program, error, {"", job}).text);
       return false;
     }
     if (!std::exchange(told, true) && !options_.quiet)

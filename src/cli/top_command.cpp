@@ -19,9 +19,15 @@ struct Holder {
   std::string user, name;
 };
 
-std::string cut(std::string text, std::size_t width) {
-  if (text.size() > width) text.resize(width);
-  return text;
+// Cut to so many columns, one for each character; no character is cut in two. Filled with blanks.
+std::string column(std::string_view text, std::size_t width) {
+  std::size_t end = 0, characters = 0;
+  while (end < text.size() && characters < width) {
+    ++end;
+    while (end < text.size() && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) ++end;
+    ++characters;
+  }
+  return std::string(text.substr(0, end)) + std::string(width - characters, ' ');
 }
 
 std::string render(const StateView& view) {
@@ -37,7 +43,7 @@ std::string render(const StateView& view) {
           holders[g.nodes[i]][gpu] = {g.gang.id.value(), w.workload.user, w.workload.name};
       }
       std::int64_t seconds = g.gang.started.is_set() ? (view.now - g.gang.started).whole_seconds() : 0;
-      jobs += fmt::format("{:>8} {:<10} {:<20} {:<10} {:>5} GPUs {:>8} s\n", g.gang.id.value(), cut(w.workload.user, 10), cut(w.workload.name, 20),
+      jobs += fmt::format("{:>8} {} {} {:<10} {:>5} GPUs {:>8} s\n", g.gang.id.value(), column(w.workload.user, 10), column(w.workload.name, 20),
                           enum_name(g.gang.state), gpus, seconds);
     }
   std::string text = fmt::format("cluster {}\n{:<16} {:<10} GPUs (a letter per job, . free)\n", view.cluster, "NODE", "STATE");
@@ -55,7 +61,7 @@ std::string render(const StateView& view) {
       gpus += it->second;
     }
     std::string state = node.state.drained ? "drained" : node.state.down ? "down" : std::string(enum_name(node.state.status));
-    text += fmt::format("{:<16} {:<10} {}\n", cut(node.spec.name, 16), state, gpus);
+    text += fmt::format("{} {:<10} {}\n", column(node.spec.name, 16), state, gpus);
   }
   for (const auto& [job, letter] : letters) text += fmt::format("  {} = job {}\n", letter, job);
   return text + (jobs.empty() ? "nothing runs\n" : jobs);

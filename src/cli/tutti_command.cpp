@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "cli/controller_command.h"
 #include "cli/help_texts.h"
 #include "cli/slurm_context.h"
@@ -13,15 +14,22 @@ namespace tutti::cli {
 
 namespace {
 
+const CLI::Validator kCount(
+    [](const std::string& text) {
+      auto number = parse_integer<std::uint32_t>(text);
+      return number && *number > 0 ? std::string() : fmt::format("expected a whole number of at least 1, not `{}`", text);
+    },
+    "N", "count");
+
 void add_up(CLI::App& app, int& code) {
   auto* up = app.add_subcommand("up", "Make this machine a cluster: find its GPUs, start controller and agents");
   auto options = std::make_shared<UpOptions>();
   options->state_dir = default_state_dir();
-  up->add_option("--nodes", options->nodes, "Start N virtual nodes (node01...) with networks of their own")->check(CLI::PositiveNumber);
+  up->add_option("--nodes", options->nodes, "Start N virtual nodes (node01...) with networks of their own")->check(kCount);
   up->add_option("--slurm-conf", options->slurm_conf, "Take nodes and partitions from this slurm.conf (and the gres.conf beside it)");
   up->add_option("--state", options->state_dir, "State directory");
   up->add_option("--planned", options->planned, "Add M nodes that exist only in the plan (big0001..., partition big)");
-  up->add_option("--cpus", options->cpus, "CPUs of each virtual node (default 128)")->check(CLI::PositiveNumber);
+  up->add_option("--cpus", options->cpus, "CPUs of each virtual node (default 128)")->check(kCount);
   up->add_option("--gpus", options->gpus, "GPUs of each virtual node, [TYPE:]N (default rtxpro6000:8)");
   up->add_option("--mem", options->memory, "Memory of each virtual node (default 1000000M)");
   up->add_option("--listen", options->listen, "Serve programs at [ADDRESS:]PORT over TCP too, with the token in DIR/token; loopback unless an address is given; none = no longer");
@@ -43,7 +51,7 @@ void add_run(CLI::App& app, int& code) {
   auto* run = app.add_subcommand("run", "Queue a command, wait, run it and stream its output; Ctrl-B D detaches");
   auto options = std::make_shared<RunOptions>();
   run->add_option("--gpus", options->gpus, "GPUs in total, [TYPE:]N");
-  run->add_option("--nodes", options->nodes, "Nodes (default 1)")->check(CLI::PositiveNumber);
+  run->add_option("--nodes", options->nodes, "Nodes (default 1)")->check(kCount);
   run->add_option("--tasks", options->tasks, "Copies of the command (default one per node)");
   run->add_option("--cpus", options->cpus, "CPUs per task");
   run->add_option("--mem", options->memory, "Memory per node");
@@ -115,6 +123,17 @@ void add_daemons(CLI::App& app, int& code) {
   agent->callback([agent_state, node, &code] { code = run_agent_command(*agent_state, *node); });
 }
 
+// CLI11 only says that a subcommand is required.
+std::string unknown_command(const CLI::App& app, Words words) {
+  if (words.empty() || words[0].starts_with("-")) return {};
+  std::string all;
+  for (const CLI::App* command : app.get_subcommands({})) {
+    if (command->get_name() == words[0]) return {};
+    all += (all.empty() ? "" : " ") + command->get_name();
+  }
+  return fmt::format("tutti: there is no command `{}`; there are: {}\n", words[0], all);
+}
+
 }  // namespace
 
 int run_tutti(Words words) {
@@ -129,6 +148,10 @@ int run_tutti(Words words) {
   add_questions(app, code);
   add_compare(app, code);
   add_daemons(app, code);
+  if (auto unknown = unknown_command(app, words); !unknown.empty()) {
+    print_err(unknown);
+    return 2;
+  }
   std::vector<std::string> reversed(words.rbegin(), words.rend());
   try {
     app.parse(std::move(reversed));

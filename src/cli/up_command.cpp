@@ -3,7 +3,9 @@
 #include <filesystem>
 #include <fmt/format.h>
 #include <iterator>
+#include <pwd.h>
 #include <string>
+#include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
 
@@ -73,6 +75,60 @@ Status settle_listen(const UpOptions& options, ClusterFile& file, std::vector<st
   return {};
 }
 
+// What was typed, over what the cluster was made with.
+UpOptions over(const UpOptions& given, UpOptions asked) {
+  if (!given.slurm_conf.empty()) {
+    asked = UpOptions{};
+    asked.slurm_conf = std::filesystem::absolute(given.slurm_conf).lexically_normal().string();
+  }
+  if (given.nodes) asked.nodes = given.nodes;
+  if (given.planned) asked.planned = given.planned;
+  if (given.cpus) asked.cpus = given.cpus;
+  if (!given.gpus.empty()) asked.gpus = given.gpus;
+  if (!given.memory.empty()) asked.memory = given.memory;
+  return asked;
+}
+
+// A cluster that is up is what it is: options that say so are fine, others are an error.
+Status check_same_cluster(const UpOptions& options, const ClusterFile& file) {
+  std::vector<std::string> notes, listen;
+  std::string advice = "stop it first (`tutti down`), then `tutti up` with the new options";
+  for (const std::string& text : options.listen) {
+    if (text == "none") continue;
+    auto address = listen_address(text);
+    if (!address) return tl::unexpected<Error>(address.error());
+    listen.push_back(std::move(*address));
+  }
+  if (!options.listen.empty() && listen != file.listen)
+    return fail(ErrorCode::kConflict, fmt::format("the cluster is up and listens elsewhere than --listen says: {}", advice));
+  // Where namespaces are refused, one virtual node is this machine itself.
+  bool one_real = !is_virtual(file.spec) && options.nodes == 1 && options.slurm_conf.empty();
+  if (!options.any_given() || one_real) return {};
+  auto wanted = make_spec(over(options, file.asked), notes);
+  if (!wanted) return tl::unexpected<Error>(wanted.error());
+  if (to_json(*wanted) == to_json(file.spec)) return {};
+  return fail(ErrorCode::kConflict, fmt::format("the cluster is up with {}; what is asked for is another one ({}): {}", summary(file.spec), summary(*wanted), advice));
+}
+
+// The controller runs as user tutti and jobs as their users: all of them must get to the state.
+Status check_way_to(const std::string& dir) {
+  if (geteuid() != 0) return {};
+  for (std::filesystem::path part = std::filesystem::path(dir).parent_path(); part != "/" && !part.empty(); part = part.parent_path()) {
+    struct stat info{};
+    if (stat(part.c_str(), &info) != 0 || (info.st_mode & S_IXOTH)) continue;
+    return fail(ErrorCode::kDenied, fmt::format("{} has mode {:04o}: the controller, which runs as user tutti, and the jobs of users cannot reach the state below it. "
+                                                "Choose another --state, or let them pass: chmod o+x {}", part.string(), info.st_mode & 07777, part.string()));
+  }
+  return {};
+}
+
+Status check_owner(const std::string& dir) {
+  struct stat info{};
+  if (geteuid() == 0 || stat((dir + "/cluster.json").c_str(), &info) != 0 || info.st_uid == geteuid()) return {};
+  const passwd* owner = getpwuid(info.st_uid);
+  return fail(ErrorCode::kDenied, fmt::format("the cluster in {} belongs to {}, who alone starts and stops it", dir, owner ? owner->pw_name : std::to_string(info.st_uid)));
+}
+
 void say_up(const std::string& dir, const ClusterFile& file, std::string_view word) {
   print_out(fmt::format("{}: {} ({})\n", word, summary(file.spec), dir));
   for (const std::string& address : file.listen) print_out(fmt::format("API: http://{}, token in {}/token\n", address, dir));
@@ -105,14 +161,17 @@ int run_up(const UpOptions& options) {
     if (Status settled = settle_spec(options, first, notes); !settled) return complain(settled.error());
     if (Status settled = settle_listen(options, first, notes); !settled) return complain(settled.error());
   }
+  if (Status ours = check_owner(dir); !ours) return complain(ours.error());
+  if (Status passable = check_way_to(dir); !passable) return complain(passable.error());
   if (Status made = make_top_dir(dir); !made) return complain(made.error());
   auto lock = lock_setup(dir);
   if (!lock) return complain(lock.error());
   auto existing = read_cluster_file(dir);
   if (!existing && existing.error().code != ErrorCode::kNotFound) return complain(existing.error());
+  if (existing && !read_pids(dir).empty())
+    if (Status same = check_same_cluster(options, *existing); !same) return complain(same.error());
   if (existing && all_running(dir, *existing)) {
     say_up(dir, *existing, "already up");
-    if (options.any_given() || !options.listen.empty()) print_err("tutti: note: options change a cluster that is down; this one stays as it is\n");
     return 0;
   }
   ClusterFile file = existing ? *existing : first;
@@ -160,6 +219,8 @@ Status end_work(const std::string& dir, ClusterFile& file, const DownOptions& op
   if (Status whole = start_daemons(dir, file); !whole) return whole;
   ApiClient api(dir);
   std::size_t running = count_running(api);
+  if (running > 0 && options.purge && !options.yes && !isatty(0))
+    return fail(ErrorCode::kConflict, fmt::format("{} job{} running: --purge would delete {} with all history; say --yes if that is meant", running, running == 1 ? " is" : "s are", running == 1 ? "it" : "them"));
   if (running > 0 && !options.yes && isatty(0) && isatty(2) && !confirmed(running)) return fail(ErrorCode::kConflict, "nothing was stopped");
   auto told = api.post("/v1/shutdown", options.no_requeue ? R"({"requeue":false})" : R"({"requeue":true})");
   if (!told) return tl::unexpected<Error>(told.error());
@@ -192,6 +253,7 @@ int run_down(const DownOptions& options) {
   const std::string& dir = *path;
   auto file = read_cluster_file(dir);
   if (!file) return complain(file.error());
+  if (Status ours = check_owner(dir); !ours) return complain(ours.error());
   auto lock = lock_setup(dir);
   if (!lock) return complain(lock.error());
   if (!read_pids(dir).empty())

@@ -86,7 +86,8 @@ class Core {
   Result<WorkloadId> accept(const Caller& caller, Submission& submission);
   Status check_partitions(const Caller& caller, const Workload& workload);
   Status check_workload(const Caller& caller, Submission& submission);
-  Status check_dependencies(const Workload& workload) const;
+  Status settle_dependencies(Workload& workload) const;
+  Result<bool> met_long_ago(const Dependency& dependency) const;
   // Workloads that this one waits for, each as often as it is named.
   std::vector<std::uint32_t> named_by(const Workload& workload) const;
   void count_names(const Workload& workload);

@@ -272,7 +272,8 @@ Status Core::update(const Caller& caller, const ActionRequest& request, const Jo
   if (change->roles) changed.roles = *change->roles;
   if (change->dependencies) {
     changed.extras.edit().dependencies = *change->dependencies;
-    if (Status known = check_dependencies(changed); !known) return known;
+    if (Status settled = settle_dependencies(changed); !settled) return settled;
+    change->dependencies = changed.extras->dependencies;
   }
   if (change->qos && *change->qos != "normal")
     return failed(ErrorCode::kInvalid, reason::kInvalidQos, fmt::format("qos {} does not exist", *change->qos));

@@ -6,6 +6,7 @@
 #include "controller/core.h"
 #include "controller/facts.h"
 #include "model/reasons.h"
+#include "model/views.h"
 #include "scheduler/plan.h"
 
 namespace tutti::controller {
@@ -88,27 +89,61 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);
   }
-  if (Status met = check_dependencies(w); !met) return met;
+  if (Status settled = settle_dependencies(w); !settled) return settled;
   if (state_.workloads.size() >= spec.max_jobs)
     return fail(ErrorCode::kExhausted, fmt::format("the cluster keeps at most {} jobs", spec.max_jobs), std::string(reason::kTooManyJobs));
   return scheduler::check_can_ever_run(spec, w);
 }
 
-// A job can wait only for what is known. Source of the rule: Slurm refuses unknown jobs with "Job
-// dependency problem".
-Status Core::check_dependencies(const Workload& w) const {
-  for (const Dependency& d : w.extras->dependencies) {
-    if (d.kind == DependencyKind::kSingleton) continue;
-    const WorkloadEntry* on = state_.workloads.find(d.job);
-    if (!on && !state_.gangs.find(d.job))
-      return refused(reason::kInvalidDependency,
-                     fmt::format("it depends on job {}, which is not known (finished jobs are remembered {} s)", d.job, state_.spec->min_job_age.whole_seconds()));
-    if (on && d.job == w.id.value()) return refused(reason::kInvalidDependency, fmt::format("job {} cannot wait for itself", d.job));
-    if (!d.array_index) continue;
-    auto elements = on && on->workload.is_array() ? parse_index_set(on->workload.array, kNoLimit - 1) : Result<IndexSet>(IndexSet());
-    if (!elements || !elements->contains(*d.array_index))
-      return refused(reason::kInvalidDependency, fmt::format("it depends on job {}_{}: job {} has no such element", d.job, *d.array_index, d.job));
+// What history says of a dependency on jobs that are over and forgotten: is it met?
+Result<bool> Core::met_long_ago(const Dependency& d) const {
+  journal::HistoryFilter filter;
+  filter.ids.push_back({d.job, d.array_index});
+  auto rows = journal_.query_history(filter);
+  if (!rows) return tl::unexpected<Error>(rows.error());
+  std::size_t good = 0, bad = 0;
+  for (const std::string& row : *rows) {
+    auto record = from_json<JobRecord>(std::string_view(row));
+    if (record) ++(record->gang.outcome == Outcome::kCompleted ? good : bad);
   }
+  if (good + bad == 0)
+    return refused(reason::kInvalidDependency, fmt::format("it depends on job {}, which never was", d.job));
+  switch (d.kind) {
+    case DependencyKind::kAfterOk:
+    case DependencyKind::kAfterCorr:
+      return bad == 0;
+    case DependencyKind::kAfterNotOk:
+      return bad > 0;
+    default:
+      return true;
+  }
+}
+
+// Dependencies on jobs that are known stay. What is over and forgotten is decided now, by history;
+// what never was, or can never be met, is refused.
+Status Core::settle_dependencies(Workload& w) const {
+  std::vector<Dependency> open;
+  bool any_met = false;
+  for (const Dependency& d : w.extras->dependencies) {
+    const WorkloadEntry* on = state_.workloads.find(d.job);
+    if (d.kind == DependencyKind::kSingleton || on || state_.gangs.find(d.job)) {
+      if (on && d.job == w.id.value()) return refused(reason::kInvalidDependency, fmt::format("job {} cannot wait for itself", d.job));
+      auto elements = on && on->workload.is_array() ? parse_index_set(on->workload.array, kNoLimit - 1) : Result<IndexSet>(IndexSet());
+      if (d.array_index && on && (!elements || !elements->contains(*d.array_index)))
+        return refused(reason::kInvalidDependency, fmt::format("it depends on job {0}_{1}: job {0} has no such element", d.job, *d.array_index));
+      open.push_back(d);
+      continue;
+    }
+    auto met = met_long_ago(d);
+    if (!met) return tl::unexpected<Error>(met.error());
+    any_met |= *met;
+    if (!*met && !w.extras->any_dependency)
+      return refused(reason::kInvalidDependency, fmt::format("{} of job {} can never be met: it has ended otherwise", enum_name(d.kind), d.job));
+  }
+  bool all_never = !w.extras->dependencies.empty() && open.empty() && !any_met;
+  if (all_never) return refused(reason::kInvalidDependency, "none of its dependencies can ever be met");
+  if (w.extras->any_dependency && any_met) open.clear();
+  if (open.size() != w.extras->dependencies.size()) w.extras.edit().dependencies = std::move(open);
   return {};
 }
 

@@ -145,6 +145,10 @@ struct Readers::Impl {
     if (call.path == "/v1/diag") {
       DiagView diag = picture->diag;
       diag.now = clock.now();
+      if (auto sizes = history->sizes()) {
+        diag.journal_bytes = sizes->database_bytes;
+        diag.wal_bytes = sizes->wal_bytes;
+      }
       return {200, to_json(diag)};
     }
     if (call.path == "/v1/why" || call.path == "/v1/script") return about_job(call, *picture);

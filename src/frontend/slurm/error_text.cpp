@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 
 #include "model/reasons.h"
@@ -30,7 +31,7 @@ constexpr std::array kSentences{
              "Requested time limit is invalid (missing or exceeds some limit)"},
     Sentence{reason::kNeverFits, "Requested node configuration is not available"},
     Sentence{reason::kMemoryNeverFits, "Requested node configuration is not available"},
-    Sentence{reason::kStepNeverFits, "Requested node configuration is not available"},
+    Sentence{reason::kStepNeverFits, "More processors requested than permitted"},
     Sentence{reason::kScriptTooLarge, "Pathname of a file, directory or other parameter too long"},
     Sentence{reason::kEmptyScript, "Batch script is empty!"},
     Sentence{reason::kTooManyJobs, "Slurm temporarily unable to accept job, sleeping and retrying"},
@@ -64,6 +65,19 @@ std::string slurm_sentence(const ApiError& error) {
 
 ApiError as_api_error(const Error& error) { return {error.code, error.reason, to_string(error)}; }
 
+namespace {
+// Slurm's sentence says too little for these: ours follows it on a line of its own.
+std::string with_detail(std::string_view program, const ApiError& error) {
+  static constexpr std::array kTerse{
+      reason::kNeverFits,   reason::kMemoryNeverFits,   reason::kStepNeverFits,
+      reason::kInvalidNode, reason::kInvalidDependency, reason::kInvalidFeature,
+      reason::kInvalidGres, reason::kScriptTooLarge,    reason::kTooManyJobs};
+  bool terse = std::find(kTerse.begin(), kTerse.end(), error.reason) != kTerse.end();
+  if (!terse || error.message.empty()) return {};
+  return fmt::format("{}: tutti: {}\n", program, error.message);
+}
+}  // namespace
+
 CommandError submit_error(std::string_view program, const ApiError& error,
                           const RefusedRequest& request) {
   std::string text;
@@ -73,6 +87,7 @@ CommandError submit_error(std::string_view program, const ApiError& error,
     text += fmt::format("{}: error: Memory specification can not be satisfied\n", program);
   if (error.reason == reason::kEmptyScript || error.reason == reason::kInvalidGres) {
     text += fmt::format("{}: error: {}\n", program, slurm_sentence(error));
+    text += with_detail(program, error);
     return {1, std::move(text), {}};
   }
   std::string_view head =
@@ -86,6 +101,7 @@ CommandError submit_error(std::string_view program, const ApiError& error,
         fmt::format("{}: error: {} {}: {}\n", program, head, request.job, slurm_sentence(error));
   else
     text += fmt::format("{}: error: {}: {}\n", program, head, slurm_sentence(error));
+  text += with_detail(program, error);
   return {1, std::move(text), {}};
 }
 

@@ -17,7 +17,7 @@
 namespace tutti::slurm {
 
 // --help, --usage and --version end a command before anything else happens.
-enum class Show : std::uint8_t { kNothing, kHelp, kUsage, kVersion };
+enum class Show : std::uint8_t { kNothing, kHelp, kUsage, kVersion, kMpiTypes };
 
 struct LoweredBatch {
   Show show = Show::kNothing;

@@ -195,6 +195,7 @@ Parsed<LoweredRun> lower_srun(std::span<const std::string> words, const ClientCo
   if (!parsed) return tl::unexpected(parsed.error());
   LoweredRun out;
   out.show = show_of(parsed->components.front());
+  if (parsed->components.front().mpi == "list") out.show = Show::kMpiTypes;
   if (out.show != Show::kNothing) return out;
   Lowering lowering{Command::kSrun, context, {}};
   auto job = job_of(parsed->components.front(), context);
@@ -221,7 +222,13 @@ Parsed<LoweredRun> lower_srun(std::span<const std::string> words, const ClientCo
     if (*job) step->gang = GangId(**job);
     out.steps.push_back(std::move(*step));
   }
-  out.warnings = *job ? std::move(lowering.warnings) : std::move(allocation_warnings);
+  if (!*job) lowering.warnings = std::move(allocation_warnings);
+  if (const std::string& mpi = parsed->components.front().mpi; !mpi.empty() && mpi != "none")
+    lowering.warn(
+        fmt::format("--mpi={}: there is no PMI server: each rank of an MPI program would be "
+                    "a world of its own. Start MPI programs with mpirun; others run as they are",
+                    mpi));
+  out.warnings = std::move(lowering.warnings);
   lower_client(parsed->components.front(), out);
   return out;
 }

@@ -53,6 +53,29 @@ TEST_F(Depends, OnlyOnJobsThatAreKnown) {
   EXPECT_TRUE(cluster.act(Verb::kUpdate, waits, kAnn, request).error);
 }
 
+// A job that is over and forgotten is judged by its history.
+TEST_F(Depends, OnAForgottenJobIsDecidedAtOnce) {
+  std::uint32_t good = cluster.must_submit(Cluster::job(1)), bad = cluster.must_submit(Cluster::job(1));
+  cluster.run(good);
+  cluster.run(bad);
+  cluster.complete(good);
+  cluster.complete(bad, {3, 0});
+  cluster.pass_time(Duration::minutes(120));
+  ASSERT_FALSE(knows(good) || knows(bad));
+  for (auto [kind, job] : {std::pair(DependencyKind::kAfterOk, good), std::pair(DependencyKind::kAfterAny, bad),
+                           std::pair(DependencyKind::kAfterNotOk, bad)}) {
+    std::uint32_t next = cluster.must_submit(after(kind, job));
+    EXPECT_TRUE(cluster.entry(next).workload.extras->dependencies.empty());
+  }
+  EXPECT_EQ(refusal(after(DependencyKind::kAfterOk, bad)), reason::kInvalidDependency);
+  EXPECT_EQ(refusal(after(DependencyKind::kAfterNotOk, good)), reason::kInvalidDependency);
+  Submission either = after(DependencyKind::kAfterOk, bad);
+  either.workload.extras.edit().any_dependency = true;
+  EXPECT_EQ(refusal(either), reason::kInvalidDependency);
+  either.workload.extras.edit().dependencies.push_back({DependencyKind::kAfterOk, good, {}, 0, false});
+  EXPECT_EQ(refusal(either), "accepted");
+}
+
 // The one that failed is remembered as long as the one that waits for its success.
 TEST_F(Depends, WhatIsNamedIsNotForgotten) {
   std::uint32_t job = cluster.must_submit(Cluster::job(1));
