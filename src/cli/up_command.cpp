@@ -81,6 +81,7 @@ UpOptions over(const UpOptions& given, UpOptions asked) {
     asked = UpOptions{};
     asked.slurm_conf = std::filesystem::absolute(given.slurm_conf).lexically_normal().string();
   }
+  if (given.nodes && !asked.slurm_conf.empty()) asked = UpOptions{};
   if (given.nodes) asked.nodes = given.nodes;
   if (given.planned) asked.planned = given.planned;
   if (given.cpus) asked.cpus = given.cpus;
