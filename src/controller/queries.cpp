@@ -61,7 +61,7 @@ void leave_reason(std::optional<Wait>& wait) {
   wait->blockers.clear();
 }
 
-std::vector<NodeView> node_views(const Published& picture) {
+std::vector<NodeView> node_views(const Published& picture, Instant now) {
   const ClusterState& state = picture.state;
   std::vector<NodeView> views(state.spec->nodes.size());
   for (NodeIndex i = 0; i < views.size(); ++i) {
@@ -84,6 +84,15 @@ std::vector<NodeView> node_views(const Published& picture) {
   for (const scheduler::Promise& promise : picture.pass->promises)
     for (NodeIndex node : promise.nodes)
       if (node < views.size()) views[node].planned = true;
+  for (const Reservation& reservation : state.reservations->all) {
+    if (!reservation.is_active(now)) continue;
+    std::set<std::string_view> nodes(reservation.nodes.begin(), reservation.nodes.end());
+    for (NodeView& view : views) {
+      if (!nodes.contains(view.spec.name)) continue;
+      view.reservation = reservation.name;
+      view.maintenance |= reservation.has(ReservationFlag::kMaint);
+    }
+  }
   return views;
 }
 
@@ -216,7 +225,8 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
   out.begin_object();
   encode("now_ms", now);
   encode_about(encode, state, about);
-  if (wants("nodes")) encode("nodes", node_views(picture));
+  if (wants("nodes")) encode("nodes", node_views(picture, now));
+  if (wants("reservations")) encode("reservations", state.reservations->all);
   if (wants("partitions")) encode("partitions", state.spec->partitions);
   if (wants("spec")) {
     ClusterSpec spec = *state.spec;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/archive.h"
+#include "base/shared_value.h"
 #include "base/time.h"
 #include "model/ids.h"
 
@@ -21,6 +22,26 @@ namespace tutti {
 // After so long a promise no longer moves for age and fair share of others.
 constexpr Duration kFirmAfter = Duration::seconds(300);
 
+// The room of a firm promise on one node, as counts. `gpus` by the types of the node, in the order
+// of its devices.
+struct PromisedRoom {
+  NodeIndex node = 0;
+  std::uint32_t role = 0, tasks = 0, cores = 0;
+  std::uint64_t memory_mib = 0;
+  std::vector<std::uint16_t> gpus;
+  friend bool operator==(const PromisedRoom&, const PromisedRoom&) = default;
+};
+template <class A>
+void describe(A& a, PromisedRoom& x) {
+  a("node", x.node);
+  a("role", x.role);
+  a("tasks", x.tasks);
+  a("cores", x.cores);
+  a("memory_mib", x.memory_mib);
+  a("gpus", x.gpus);
+}
+using PromisedRooms = SharedValue<std::vector<PromisedRoom>>;
+
 struct PromiseRecord {
   WorkloadId workload;
   GangId gang;  // 0 = the next unstarted element
@@ -28,9 +49,9 @@ struct PromiseRecord {
   Instant since;
   bool firm = false;
   std::string partition;
-  std::vector<NodeIndex> nodes;  // of a firm one: where that is possible
-  std::uint32_t moves = 0;       // to a later time
-  std::string cause;             // of the last move to a later time
+  PromisedRooms rooms;      // of a firm one: where that is possible; by node, role
+  std::uint32_t moves = 0;  // to a later time
+  std::string cause;        // of the last move to a later time
   friend bool operator==(const PromiseRecord&, const PromiseRecord&) = default;
 };
 template <class A>
@@ -41,7 +62,7 @@ void describe(A& a, PromiseRecord& x) {
   a("since_ms", x.since);
   a("firm", x.firm);
   a("partition", x.partition);
-  a("nodes", x.nodes);
+  a("rooms", x.rooms);
   a("moves", x.moves);
   a("cause", x.cause);
 }
@@ -55,7 +76,7 @@ struct PromiseBook {
 
 enum class PromiseStep : std::uint8_t {
   kMade,
-  kFirm,     // it is old enough: `at` and `nodes` bind from now on
+  kFirm,     // it is old enough: `at` and `rooms` bind from now on
   kMoved,    // of a firm one: earlier, or elsewhere, or (with a cause) later
   kDropped,  // it has no planned start any more; the cause says why
 };
@@ -73,7 +94,7 @@ struct PromiseChange {
   GangId gang;
   Instant at;
   std::string partition;
-  std::vector<NodeIndex> nodes;
+  PromisedRooms rooms;
   std::string cause;
   friend bool operator==(const PromiseChange&, const PromiseChange&) = default;
 };
@@ -84,7 +105,7 @@ void describe(A& a, PromiseChange& x) {
   a("gang", x.gang);
   a("at_ms", x.at);
   a("partition", x.partition);
-  a("nodes", x.nodes);
+  a("rooms", x.rooms);
   a("cause", x.cause);
 }
 

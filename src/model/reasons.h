@@ -58,6 +58,10 @@ inline constexpr std::string_view kRequestedNodesBusy = "requested_nodes_unavail
 inline constexpr std::string_view kLaunchFailedHeld = "launch_failed_held";
 inline constexpr std::string_view kRetrying =
     "retrying_launch";  // back-off after a failed roll call
+inline constexpr std::string_view kReservedForMaintenance = "reserved_for_maintenance";
+inline constexpr std::string_view kReservedForOthers = "reserved_for_others";
+inline constexpr std::string_view kReservation = "reservation";  // its own has not begun
+inline constexpr std::string_view kReservationGone = "reservation_deleted";
 inline constexpr std::string_view kCleaning =
     "cleaning";                                       // requeued, the last life is not clean yet
 inline constexpr std::string_view kNoneYet = "none";  // no pass has looked yet

@@ -89,6 +89,41 @@ void describe(A& a, Reservation& x) {
   a("not_honoured", x.not_honoured);
 }
 
+// POST /v1/reservations -> ActionReply. Operators only. What is not set stays as it is (update) or
+// takes its default (create): from now on, for ever, all nodes that match.
+struct ReservationRequest {
+  std::string action;  // "create", "update", "delete"
+  std::string name;    // "" = created as the first user's or account's name and a number
+  std::optional<Instant> start, end;
+  std::optional<Duration> duration;
+  std::optional<std::string> nodes;  // a host list, "ALL", or empty
+  std::optional<std::uint32_t> node_count;
+  std::optional<std::string> partition, features, comment;
+  std::optional<std::vector<std::string>> users, accounts, groups;
+  std::optional<std::vector<ReservationFlag>> flags;
+  std::optional<Duration> purge_after;
+  std::vector<std::string> not_honoured;
+};
+template <class A>
+void describe(A& a, ReservationRequest& x) {
+  a("action", x.action);
+  a("name", x.name);
+  a("start_ms", x.start);
+  a("end_ms", x.end);
+  a("duration_ms", x.duration);
+  a("nodes", x.nodes);
+  a("node_count", x.node_count);
+  a("partition", x.partition);
+  a("features", x.features);
+  a("comment", x.comment);
+  a("users", x.users);
+  a("accounts", x.accounts);
+  a("groups", x.groups);
+  a("flags", x.flags);
+  a("purge_after_ms", x.purge_after);
+  a("not_honoured", x.not_honoured);
+}
+
 // By name.
 struct ReservationList {
   std::vector<Reservation> all;

@@ -10,6 +10,8 @@
 #include "base/archive.h"
 #include "model/cluster.h"
 #include "model/gang.h"
+#include "model/promises.h"
+#include "model/reservation.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -92,9 +94,11 @@ struct NodeView {
   std::uint32_t cpus_allocated = 0;
   std::uint64_t memory_mib_allocated = 0;
   std::vector<std::uint16_t> gpus_allocated;
-  bool ending = false;     // a gang is being cleaned up here (COMPLETING)
-  bool exclusive = false;  // held by one gang alone
-  bool planned = false;    // promised to a waiting gang
+  bool ending = false;      // a gang is being cleaned up here (COMPLETING)
+  bool exclusive = false;   // held by one gang alone
+  bool planned = false;     // promised to a waiting gang
+  std::string reservation;  // in force on it now
+  bool maintenance = false;
 };
 void describe(auto& a, NodeView& x) {
   a("spec", x.spec);
@@ -105,10 +109,13 @@ void describe(auto& a, NodeView& x) {
   a("ending", x.ending);
   a("exclusive", x.exclusive);
   a("planned", x.planned);
+  a("reservation", x.reservation);
+  a("maintenance", x.maintenance);
 }
 
 // URL parameters of /v1/state: jobs=12,13_4 users=a,b partitions= accounts= states=pending,running,
-// done (default: all but done) waits=reasons (without their texts and blockers) with=workloads,nodes,partitions,spec (default workloads).
+// done (default: all but done) waits=reasons (without their texts and blockers)
+// with=workloads,nodes,partitions,reservations,spec (default workloads).
 struct StateView {
   Instant now;
   std::string cluster, version, controller_host;
@@ -116,6 +123,7 @@ struct StateView {
   std::vector<WorkloadView> workloads;
   std::vector<NodeView> nodes;
   std::vector<PartitionSpec> partitions;
+  std::vector<Reservation> reservations;
   std::optional<ClusterSpec> spec;          // without nodes and partitions
   std::vector<std::uint32_t> unknown_jobs;  // asked for by number, not known
 };
@@ -128,6 +136,7 @@ void describe(auto& a, StateView& x) {
   a("workloads", x.workloads);
   a("nodes", x.nodes);
   a("partitions", x.partitions);
+  a("reservations", x.reservations);
   a("spec", x.spec);
   a("unknown_jobs", x.unknown_jobs);
 }
@@ -170,12 +179,14 @@ void describe(auto& a, HistoryView& x) {
 
 struct WhyReply {
   WorkloadView job;
-  std::vector<std::string> story;    // what happened to it so far, in words, oldest first
-  std::vector<std::string> changes;  // cheapest changes that would start it now or sooner
+  std::optional<PromiseRecord> promise;  // the one it has, as the journal keeps it
+  std::vector<std::string> story;        // what happened to it so far, in words, oldest first
+  std::vector<std::string> changes;      // cheapest changes that would start it now or sooner
   std::vector<std::string> not_honoured;
 };
 void describe(auto& a, WhyReply& x) {
   a("job", x.job);
+  a("promise", x.promise);
   a("story", x.story);
   a("changes", x.changes);
   a("not_honoured", x.not_honoured);

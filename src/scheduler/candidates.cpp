@@ -49,8 +49,7 @@ void add_unstarted(Pass& pass, const WorkloadEntry& entry) {
     element.ref.array_index = first_eligible(pass, entry, why);
     element.throttle_room = pass.eligibility.throttle_room(entry);
     if (element.throttle_room != kNoLimit)
-      element.throttle_room -=
-          std::min(element.throttle_room, pending_that_may_start(pass, entry));
+      element.throttle_room -= std::min(element.throttle_room, pending_that_may_start(pass, entry));
     if (!why && element.throttle_room == 0) why = Ineligible{reason::kArrayThrottle, Instant()};
   }
   if (why) note_ineligible(pass, element, *why);
@@ -84,6 +83,17 @@ const std::vector<std::string>& avoided(const Element& element) {
 void add_candidates(Pass& pass, std::uint32_t position) {
   Element& element = pass.elements[position];
   const Workload& workload = element.entry->workload;
+  const auto reservation = reservation_of(pass, workload);
+  if (reservation == kNoLimit) {
+    note_ineligible(pass, element, {reason::kReservationGone, Instant()});
+    return;
+  }
+  ShapeTable::Within within;
+  if (reservation) {
+    const Reserved& reserved = pass.reserved[*reservation];
+    within.number = *reservation + 1;
+    if (!reserved.what->has(ReservationFlag::kFlex)) within.nodes = &reserved.nodes;
+  }
   std::uint32_t rank = 0;
   auto add = [&](std::string_view name) {
     auto partition = pass.cluster.partition(name);
@@ -94,7 +104,8 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     candidate.partition = static_cast<std::uint32_t>(*partition);
     candidate.rank = rank++;
     candidate.tier = spec.priority_tier;
-    candidate.shape = pass.shapes.intern(*partition, workload.roles, avoided(element));
+    candidate.shape = pass.shapes.intern(*partition, workload.roles, avoided(element), within);
+    candidate.reservation = reservation.value_or(kNoLimit);
     candidate.key = pass.profile.order.key(pass.basis, spec, workload, pass.input.now);
     candidate.since = eligible_since(workload, element.gang);
     candidate.limit = time_limit_in(spec, workload);

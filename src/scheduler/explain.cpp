@@ -46,6 +46,8 @@ std::string ineligible_text(const Element& element, std::string_view why) {
   if (why == reason::kCleaning) return "its last run is still being cleaned up";
   if (why == reason::kArrayThrottle)
     return fmt::format("at most {} of the array run at once", workload.array_throttle);
+  if (why == reason::kReservationGone)
+    return fmt::format("its reservation {} does not exist any more", workload.extras->reservation);
   if (why == reason::kPartitionStopped) return "none of its partitions exists any more";
   std::vector<std::string> all;
   for (const Dependency& each : workload.extras->dependencies) all.push_back(dependency_text(each));
@@ -66,6 +68,8 @@ std::vector<std::string> ineligible_blockers(const Element& element, std::string
     return {fmt::format("array limit %{}", element.entry->workload.array_throttle)};
   if (why == reason::kBeginTime || why == reason::kRetrying) return {"time"};
   if (why == reason::kCleaning) return {"clean-up"};
+  if (why == reason::kReservationGone)
+    return {"reservation " + element.entry->workload.extras->reservation};
   return {"hold"};
 }
 
@@ -175,6 +179,24 @@ bool room_is_still_free(Pass& pass, const Unfinished& unfinished) {
   return place_gang(room, pass.shapes[unfinished.shape], pass.free.usable()).has_value();
 }
 
+// A reservation of others keeps it from room that is free.
+std::shared_ptr<Wait> reserved_wait(const Pass& pass, const Candidate& candidate,
+                                    const Reservation& by, bool behind_others) {
+  const bool maintenance = by.has(ReservationFlag::kMaint);
+  const Shape& shape = pass.shapes[candidate.shape];
+  std::vector<std::string> blockers = reservations_on(pass, candidate);
+  if (behind_others)
+    for (std::string& name : ahead(pass, shape, false)) blockers.push_back(std::move(name));
+  std::string when = by.start > pass.input.now
+                         ? fmt::format("begins in {} s, before it would end",
+                                       (by.start - pass.input.now).whole_seconds())
+                         : fmt::format("ends in {} s", (by.end - pass.input.now).whole_seconds());
+  return make_wait(
+      maintenance ? reason::kReservedForMaintenance : reason::kReservedForOthers,
+      fmt::format("needs {}; reservation {} {}", need_text(pass.cluster, shape), by.name, when),
+      std::move(blockers));
+}
+
 void replace_wait(Element& element, std::shared_ptr<const Wait> wait) {
   // A planned start in one partition tells more than a refusal in another.
   if (element.wait && element.wait->planned_start.is_set()) return;
@@ -280,6 +302,9 @@ void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgem
   }
   ShapeState& state = pass.shape_states[candidate.shape];
   if (judgement.outlook != Outlook::kNever) {
+    if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit))
+      blockers.emplace_back("time");
+    for (std::string& name : reservations_on(pass, candidate)) blockers.push_back(std::move(name));
     // Those of the same shape that come later have all others before them.
     std::vector<std::string> behind = blockers;
     behind.insert(behind.begin(), "jobs ahead");
@@ -301,23 +326,58 @@ void note_outlook(Pass& pass, const Candidate& candidate) {
 }
 
 void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others) {
+  if (const Reservation* by = blocking_reservation(pass, candidate)) {
+    auto wait = reserved_wait(pass, candidate, *by, behind_others);
+    // What starts later in this pass may take the room too.
+    wait->blockers.emplace_back("running jobs on its nodes");
+    wait->blockers.emplace_back("jobs ahead");
+    replace_wait(pass.elements[candidate.element], std::move(wait));
+    return;
+  }
   ShapeState& state = pass.shape_states[candidate.shape];
   std::shared_ptr<Wait>& shared = state.shared_wait[behind_others ? 1 : 0];
   if (!shared) {
     shared = make_wait(behind_others ? reason::kPriority : reason::kResources, "",
                        {"running jobs on its nodes"});
+    for (std::string& name : reservations_on(pass, candidate))
+      shared->blockers.push_back(std::move(name));
     if (!pass.blocked_shapes.empty() || pass.somebody_throttled)
       shared->blockers.insert(shared->blockers.begin(), "jobs ahead");
   }
   replace_wait(pass.elements[candidate.element], shared);
 }
 
+void note_window(Pass& pass, const Candidate& candidate, const Forecast* forecast) {
+  const Reservation& own = *pass.reserved[candidate.reservation].what;
+  const bool too_long = std::max(own.start, pass.input.now) + candidate.limit > own.end;
+  std::string text =
+      too_long ? fmt::format(
+                     "its time limit of {} s does not end within its reservation {}, which {}",
+                     candidate.limit.whole_seconds(), own.name,
+                     pass.input.now < own.start
+                         ? fmt::format("lasts {} s", (own.end - own.start).whole_seconds())
+                         : fmt::format("ends in {} s", (own.end - pass.input.now).whole_seconds()))
+               : fmt::format("its reservation {} begins in {} s", own.name,
+                             (own.start - pass.input.now).whole_seconds());
+  auto wait = make_wait(reason::kReservation, std::move(text), {too_long ? "time limit" : "time"});
+  if (forecast) {
+    wait->planned_start = forecast->at;
+    wait->planned_nodes = node_names(pass, forecast->placement);
+  }
+  replace_wait(pass.elements[candidate.element], std::move(wait));
+}
+
 void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
                   const Forecast& forecast) {
+  if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit))
+    return note_window(pass, candidate, &forecast);
   const Shape& shape = pass.shapes[candidate.shape];
   std::vector<std::string> blockers = ahead(pass, shape, false);
+  for (std::string& name : reservations_on(pass, candidate)) blockers.push_back(std::move(name));
   auto wait =
       make_wait(behind_others ? reason::kPriority : reason::kResources, "", std::move(blockers));
+  if (const Reservation* by = blocking_reservation(pass, candidate))
+    wait = reserved_wait(pass, candidate, *by, behind_others);
   wait->planned_start = forecast.at;
   wait->planned_nodes = node_names(pass, forecast.placement);
   pass.unfinished.push_back(

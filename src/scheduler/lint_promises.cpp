@@ -87,6 +87,31 @@ void check_firm(const PassInput& input, const Plan& plan, std::vector<std::strin
   }
 }
 
+// Nothing starts where and when it is reserved for others.
+void check_reserved(const PassInput& input, const Plan& plan, std::vector<std::string>& findings) {
+  const ClusterSpec& spec = *input.state.spec;
+  for (const Reservation& each : input.state.reservations->all) {
+    std::set<std::string> nodes(each.nodes.begin(), each.nodes.end());
+    for (const Start& start : plan.starts) {
+      const WorkloadEntry* entry = input.state.workloads.find(start.element.workload.value());
+      const bool own = entry && entry->workload.extras->reservation == each.name;
+      const Instant end = input.now + start.limit;
+      for (const Slot& slot : start.slots) {
+        if (slot.node >= spec.nodes.size()) continue;
+        const bool inside = nodes.contains(spec.nodes[slot.node].name);
+        if (!own && inside && each.start < end && input.now < each.end)
+          findings.push_back(fmt::format("{} starts on {} across reservation {}",
+                                         lint_name(start.element), spec.nodes[slot.node].name,
+                                         each.name));
+        if (own && !each.has(ReservationFlag::kFlex) &&
+            (!inside || input.now < each.start || end > each.end))
+          findings.push_back(fmt::format("{} starts outside its reservation {}",
+                                         lint_name(start.element), each.name));
+      }
+    }
+  }
+}
+
 }  // namespace
 
 std::string lint_name(const ElementRef& element) {
@@ -110,6 +135,7 @@ std::vector<std::string> lint_promises(const PassInput& input, const Plan& plan)
     }
   }
   check_firm(input, plan, findings);
+  check_reserved(input, plan, findings);
   for (const Promise& promise : plan.promises) {
     for (const PromisedShare& share : promise.shares) {
       if (share.node >= spec.nodes.size()) continue;

@@ -35,8 +35,16 @@ struct Candidate {
   std::uint32_t tier = 0;
   std::uint32_t shape = 0;
   std::uint64_t key = 0;
+  std::uint32_t reservation = kNoLimit;  // the one it runs in: position in Pass::reserved
   Instant since;
   Duration limit;
+};
+
+// An administrator's reservation as it is booked.
+struct Reserved {
+  const Reservation* what = nullptr;
+  Timeline::Owner owner = 0;
+  NodeSet nodes;
 };
 
 // What the pass has found out about a shape.
@@ -97,6 +105,7 @@ struct Pass {
   NodeSet promised_nodes;          // candidates of those that are promised a start
   std::uint32_t promised = 0;
   std::vector<Kept> kept;
+  std::vector<Reserved> reserved;
   bool out_of_budget = false;
 
   Instant end_of(Duration limit) const;  // when room comes back if it starts now
@@ -119,6 +128,37 @@ bool start(Pass& pass, const Candidate& candidate);
 // Notes that the candidate waits for room, and promises it a start if the profile says so.
 void reserve(Pass& pass, const Candidate& candidate);
 
+// reservations.cpp. Takes the reserved rooms out of everybody's sight.
+void book_reservations(Pass& pass);
+// Which one the workload asks for: none, or kNoLimit if there is none of that name (any more).
+std::optional<std::uint32_t> reservation_of(const Pass& pass, const Workload& workload);
+// When the candidate may run: within its reservation.
+struct Window {
+  Instant from, until;
+  bool holds(Instant at, Duration limit) const {
+    return at >= from && (until >= Instant::never() || at + limit <= until);
+  }
+};
+Window window_of(const Pass& pass, const Candidate& candidate);
+// While it lives, rooms are seen as the candidate sees them.
+class SeenBy {
+ public:
+  SeenBy(Pass& pass, const Candidate& candidate);
+  ~SeenBy();
+  SeenBy(const SeenBy&) = delete;
+  SeenBy& operator=(const SeenBy&) = delete;
+
+ private:
+  Pass& pass_;
+  std::vector<Timeline::Owner> before_;
+};
+// The reservation without which the candidate could start now; nullptr if there is none such.
+const Reservation* blocking_reservation(Pass& pass, const Candidate& candidate);
+// Those of others on its nodes, as blockers: "reservation night".
+std::vector<std::string> reservations_on(const Pass& pass, const Candidate& candidate);
+// The earliest start of the candidate after now, beside all promises and in its reservation.
+std::optional<Forecast> earliest_for(Pass& pass, const Candidate& candidate);
+
 // promises.cpp. Places what was promised firmly before, no later than promised where that can be.
 void keep_promises(Pass& pass);
 // In the turn of an element that has a promise: the earliest of its partitions counts.
@@ -128,7 +168,8 @@ void settle_promises(Pass& pass);
 void book_promise(Pass& pass, const Candidate& candidate, Instant at, const Placement& placement);
 void unbook_promise(Pass& pass, Element& element);
 // While a candidate is tried that comes before firm promises by more than age and fair share, they
-// do not stand in its way; afterwards they are placed again, no later than before where that can be.
+// do not stand in its way; afterwards they are placed again, no later than before where that can
+// be.
 class StandAside {
  public:
   StandAside(Pass& pass, const Candidate& candidate);
@@ -152,6 +193,7 @@ void note_refused(Pass& pass, const Candidate& candidate, std::string_view reaso
 void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement);
 void note_outlook(Pass& pass, const Candidate& candidate);
 void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others);
+void note_window(Pass& pass, const Candidate& candidate, const Forecast* forecast);
 void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
                   const Forecast& forecast);
 

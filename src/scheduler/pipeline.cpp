@@ -9,10 +9,11 @@ Plan plan(const PassInput& input) {
   if (!profile) profile = find_profile("tutti");
   Pass pass(input, *profile);
 
-  book_holdings(pass);  // holdings.cpp
-  find_eligible(pass);  // candidates.cpp, eligible.cpp
-  put_in_order(pass);   // candidates.cpp, order.cpp
-  keep_promises(pass);  // promises.cpp
+  book_holdings(pass);      // holdings.cpp
+  book_reservations(pass);  // reservations.cpp
+  find_eligible(pass);      // candidates.cpp, eligible.cpp
+  put_in_order(pass);       // candidates.cpp, order.cpp
+  keep_promises(pass);      // promises.cpp
   for (const Candidate& candidate : pass.candidates) {
     if (pass.plan.stats.work_units > input.budget) {
       pass.out_of_budget = true;
@@ -20,6 +21,7 @@ Plan plan(const PassInput& input) {
     }
     if (pass.elements[candidate.element].settled) continue;  // in another partition
     if (!admit(pass, candidate)) continue;                   // admit.cpp
+    SeenBy seen(pass, candidate);                            // reservations.cpp
     StandAside aside(pass, candidate);                       // promises.cpp
     if (start(pass, candidate)) continue;                    // start.cpp, place*.cpp
     reserve(pass, candidate);                                // reserve.cpp, forecast.cpp

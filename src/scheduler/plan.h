@@ -50,6 +50,7 @@ struct Promise {
   Instant until;  // when its time limit would end, with the grace; never() without a limit
   std::vector<NodeIndex> nodes;
   std::vector<PromisedShare> shares;  // by node, then role
+  PromisedRooms rooms;                // the same, as the journal keeps it
 };
 
 // Gangs of one shape that wait for one reason share the explanation.

@@ -19,26 +19,23 @@ constexpr std::int64_t kFirmLookMs = 30'000;
 
 bool is_kept(const PromiseRecord& record, Instant at) { return at < record.at + kGrain; }
 
-const NodeState* troubled(const Pass& pass, const std::vector<NodeIndex>& nodes, NodeIndex& which) {
-  for (NodeIndex node : nodes) {
-    if (pass.free.usable().contains(node)) continue;
-    which = node;
-    return pass.input.state.node(node);
-  }
-  return nullptr;
-}
-
 // Why a firm promise cannot be kept where it was made: what happened there since.
 std::string cause_of_slip(const Pass& pass, const PromiseRecord& record) {
-  NodeIndex node = 0;
-  if (const NodeState* state = troubled(pass, record.nodes, node)) {
+  for (const PromisedRoom& room : record.rooms) {
+    if (room.node >= pass.cluster.size() || pass.free.usable().contains(room.node)) continue;
+    const NodeState* state = pass.input.state.node(room.node);
+    if (!state) continue;
     std::string_view how = state->down      ? "is down"
                            : state->drained ? "is drained"
                                             : "does not respond";
-    return fmt::format("node {} {}", pass.cluster.name(node), how);
+    return fmt::format("node {} {}", pass.cluster.name(room.node), how);
   }
-  for (NodeIndex at : record.nodes) {
-    for (const Timeline::Release& release : pass.timeline.releases(at))
+  for (const Reserved& reserved : pass.reserved)
+    for (const PromisedRoom& room : record.rooms)
+      if (reserved.nodes.contains(room.node) && reserved.what->end > record.at)
+        return fmt::format("reservation {}", reserved.what->name);
+  for (const PromisedRoom& room : record.rooms) {
+    for (const Timeline::Release& release : pass.timeline.releases(room.node))
       if (release.at > record.at)
         return fmt::format("{} may run longer than when this was promised",
                            label(pass.owners[release.owner]));
@@ -79,23 +76,63 @@ bool outranks(const Pass& pass, const Candidate& candidate, const Kept& kept) {
   return standing(one) > standing(pass.elements[kept.candidate.element].entry->workload);
 }
 
-// Where and when it is again: as recorded, else anywhere by then, else as early as can be.
+PromisedRoom room_of(const Pass& pass, const Share& share) {
+  PromisedRoom out;
+  out.node = share.node;
+  out.role = share.role;
+  out.tasks = share.tasks;
+  out.cores = static_cast<std::uint32_t>(share.take.cores);
+  out.memory_mib = static_cast<std::uint64_t>(share.take.memory_mib);
+  const std::size_t types = pass.cluster.of(share.node).types.size();
+  if (share.take.gpu_count() > 0)
+    for (std::size_t i = 0; i < types; ++i)
+      out.gpus.push_back(static_cast<std::uint16_t>(share.take.gpus[i]));
+  return out;
+}
+
+// The very rooms again, if they are there throughout.
+std::optional<Placement> same_rooms(const Pass& pass, const Shape& shape,
+                                    const PromisedRooms& rooms, Instant from, Instant until) {
+  Placement out;
+  for (const PromisedRoom& room : rooms) {
+    if (room.node >= pass.cluster.size() || room.role >= shape.roles.size()) return std::nullopt;
+    if (!pass.free.usable().contains(room.node) || !shape.candidates.contains(room.node))
+      return std::nullopt;
+    Share share{room.node, room.role, room.tasks, {}};
+    share.take.cores = static_cast<std::int32_t>(room.cores);
+    share.take.memory_mib = static_cast<std::int64_t>(room.memory_mib);
+    share.take.vacancy = 1;
+    for (std::size_t i = 0; i < room.gpus.size() && i < kGpuTypesPerNode; ++i)
+      share.take.gpus[i] = static_cast<std::int16_t>(room.gpus[i]);
+    Capacity left = pass.timeline.throughout(room.node, from, until);
+    // What other roles of the gang take there too.
+    for (const Share& other : out)
+      if (other.node == room.node) left -= other.take;
+    const bool alone = shape.roles[room.role].exclusive;
+    left -= share.take;
+    if (left.cores < 0 || left.memory_mib < 0 || (alone && left.vacancy < -1)) return std::nullopt;
+    for (std::int16_t gpus : left.gpus)
+      if (gpus < 0) return std::nullopt;
+    out.push_back(share);
+  }
+  if (out.empty()) return std::nullopt;
+  return out;
+}
+
+// Where and when it is again: as before, else anywhere by then, else as early as can be.
 std::optional<Forecast> place_again(Pass& pass, const Kept& kept, Instant at,
-                                    const std::vector<NodeIndex>& nodes) {
+                                    const PromisedRooms& rooms) {
   const Shape& shape = pass.shapes[kept.candidate.shape];
-  Duration duration = pass.occupancy(kept.candidate.limit);
+  const Duration duration = pass.occupancy(kept.candidate.limit);
   at = std::max(at, pass.input.now);
-  NodeSet hint(pass.cluster.size());
-  for (NodeIndex node : nodes)
-    if (node < pass.cluster.size() && pass.free.usable().contains(node) &&
-        shape.candidates.contains(node))
-      hint.add(node);
-  if (!nodes.empty() && hint.count() == nodes.size())
-    if (auto placement = pass.forecaster.place_on(shape, hint, at, duration))
-      return Forecast{at, std::move(*placement), false};
+  SeenBy seen(pass, kept.candidate);
+  if (!window_of(pass, kept.candidate).holds(at, kept.candidate.limit))
+    return earliest_for(pass, kept.candidate);
+  if (auto placement = same_rooms(pass, shape, rooms, at, at + duration))
+    return Forecast{at, std::move(*placement), false};
   if (auto placement = pass.forecaster.place_on(shape, pass.free.usable(), at, duration))
     return Forecast{at, std::move(*placement), false};
-  return pass.forecaster.earliest(shape, pass.input.now, duration);
+  return earliest_for(pass, kept.candidate);
 }
 
 void book_kept(Pass& pass, Kept& kept, Forecast forecast) {
@@ -139,7 +176,9 @@ void book_promise(Pass& pass, const Candidate& candidate, Instant at, const Plac
   made.partition = pass.cluster.spec().partitions[candidate.partition].name;
   made.at = at;
   made.until = at + pass.occupancy(candidate.limit);
+  std::vector<PromisedRoom> rooms;
   for (const Share& share : placement) {
+    rooms.push_back(room_of(pass, share));
     pass.timeline.add_promise(share.node, {made.at, made.until, owner, share.take});
     const NodeClass& kind = pass.cluster.of(share.node);
     made.shares.push_back({share.node, static_cast<std::uint32_t>(share.take.cores) * kind.threads,
@@ -147,6 +186,7 @@ void book_promise(Pass& pass, const Candidate& candidate, Instant at, const Plac
                            static_cast<std::uint64_t>(share.take.memory_mib)});
     if (made.nodes.empty() || made.nodes.back() != share.node) made.nodes.push_back(share.node);
   }
+  made.rooms = std::move(rooms);
   pass.plan.promises.push_back(std::move(made));
   element.promise = owner;
 }
@@ -181,7 +221,7 @@ void keep_promises(Pass& pass) {
   // Those that can stay do, before any that cannot looks for other room.
   std::vector<Kept*> lost;
   for (Kept* kept : by_time) {
-    auto found = place_again(pass, *kept, kept->record->at, kept->record->nodes);
+    auto found = place_again(pass, *kept, kept->record->at, kept->record->rooms);
     if (!found || !is_kept(*kept->record, found->at)) {
       lost.push_back(kept);
       continue;
@@ -191,7 +231,7 @@ void keep_promises(Pass& pass) {
   }
   for (Kept* kept : lost) {
     kept->cause = cause_of_slip(pass, *kept->record);
-    auto found = place_again(pass, *kept, kept->record->at, kept->record->nodes);
+    auto found = place_again(pass, *kept, kept->record->at, kept->record->rooms);
     if (!found) continue;
     book_kept(pass, *kept, std::move(*found));
     ++pass.promised;
@@ -201,7 +241,6 @@ void keep_promises(Pass& pass) {
 void pull_earlier(Pass& pass, const Candidate& candidate, bool behind_others) {
   Element& element = pass.elements[candidate.element];
   Kept* kept = element.kept ? &pass.kept[*element.kept] : nullptr;
-  const Shape& shape = pass.shapes[candidate.shape];
   auto promise = find_promise(pass, *element.promise);
   const Instant at = promise->at;
   std::vector<std::pair<NodeIndex, Timeline::Promised>> own;
@@ -210,7 +249,7 @@ void pull_earlier(Pass& pass, const Candidate& candidate, bool behind_others) {
       if (part.owner == *element.promise) own.emplace_back(node, part);
     pass.timeline.remove_promise(node, *element.promise);
   }
-  auto forecast = pass.forecaster.earliest(shape, pass.input.now, pass.occupancy(candidate.limit));
+  auto forecast = earliest_for(pass, candidate);
   for (const auto& [node, part] : own) pass.timeline.add_promise(node, part);
   if (forecast && forecast->at + (kept ? kGrain : Duration::milliseconds(1)) <= at) {
     unbook_promise(pass, element);
@@ -249,10 +288,9 @@ StandAside::StandAside(Pass& pass, const Candidate& candidate)
 void StandAside::come_back() {
   for (std::uint32_t i : aside_) {
     Kept& kept = pass_.kept[i];
-    std::vector<NodeIndex> nodes;
-    for (const Share& share : kept.placement)
-      if (nodes.empty() || nodes.back() != share.node) nodes.push_back(share.node);
-    auto found = place_again(pass_, kept, kept.at, nodes);
+    std::vector<PromisedRoom> rooms;
+    for (const Share& share : kept.placement) rooms.push_back(room_of(pass_, share));
+    auto found = place_again(pass_, kept, kept.at, rooms);
     if ((!found || !is_kept(*kept.record, found->at)) && kept.cause.empty())
       kept.cause = fmt::format("{} comes before it", label(pass_.elements[candidate_.element].ref));
     if (found) book_kept(pass_, kept, std::move(*found));
@@ -269,7 +307,7 @@ PromiseChange change_of(PromiseStep step, const Promise& promise) {
   out.gang = promise.element.gang;
   out.at = promise.at;
   out.partition = promise.partition;
-  if (step != PromiseStep::kMade) out.nodes = promise.nodes;
+  if (step != PromiseStep::kMade) out.rooms = promise.rooms;
   return out;
 }
 
@@ -300,7 +338,7 @@ void settle_planned(Pass& pass, Promise& promise) {
   const bool later = promise.at > record->at;
   if (later && is_kept(*record, promise.at)) return;
   if (promise.at == record->at && promise.partition == record->partition &&
-      promise.nodes == record->nodes)
+      promise.rooms.get() == record->rooms.get())
     return;
   PromiseChange change = change_of(PromiseStep::kMoved, promise);
   if (later && which) change.cause = pass.kept[*which].cause;

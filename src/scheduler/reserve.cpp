@@ -21,12 +21,14 @@ void wait_for_room(Pass& pass, const Candidate& candidate) {
   } else {
     std::optional<Forecast> forecast;
     if (looks && pass.profile.reserve.promises(conflicts, pass.promised, pass.input.reserve_depth))
-      forecast = pass.forecaster.earliest(shape, pass.input.now, pass.occupancy(candidate.limit));
+      forecast = earliest_for(pass, candidate);
     if (forecast) {
       note_planned(pass, candidate, behind_others, *forecast);
       book_promise(pass, candidate, forecast->at, forecast->placement);
       pass.promised_nodes |= shape.candidates;
       ++pass.promised;
+    } else if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) {
+      note_window(pass, candidate, nullptr);
     } else {
       note_blocked(pass, candidate, behind_others);
     }
@@ -36,6 +38,15 @@ void wait_for_room(Pass& pass, const Candidate& candidate) {
 }
 
 }  // namespace
+
+std::optional<Forecast> earliest_for(Pass& pass, const Candidate& candidate) {
+  const Window window = window_of(pass, candidate);
+  auto forecast = pass.forecaster.earliest(pass.shapes[candidate.shape], window.from,
+                                           pass.occupancy(candidate.limit));
+  if (!forecast || !window.holds(forecast->at, candidate.limit)) return std::nullopt;
+  if (window.from > pass.input.now) forecast->room_is_free = false;
+  return forecast;
+}
 
 void reserve(Pass& pass, const Candidate& candidate) {
   const Shape& shape = pass.shapes[candidate.shape];

@@ -200,10 +200,19 @@ Shape resolve_shape(const ClusterIndex& cluster, std::size_t partition,
   return shape;
 }
 
+static void confine(Shape& shape, const NodeSet& nodes) {
+  shape.candidates &= nodes;
+  for (RoleNeed& need : shape.roles) {
+    need.candidates &= nodes;
+    for (NodeChoice& choice : need.choices) choice.nodes &= nodes;
+  }
+}
+
 std::uint32_t ShapeTable::intern(std::size_t partition, const std::vector<RoleAsk>& roles,
-                                 const std::vector<std::string>& avoid) {
+                                 const std::vector<std::string>& avoid, const Within& within) {
   auto same = [&](const Entry& entry) {
-    return entry.shape.partition == partition && *entry.roles == roles && *entry.avoid == avoid;
+    return entry.shape.partition == partition && entry.within == within.number &&
+           *entry.roles == roles && *entry.avoid == avoid;
   };
   // Jobs of one user often stand side by side.
   if (last_ < shapes_.size() && same(shapes_[last_])) return last_;
@@ -213,7 +222,9 @@ std::uint32_t ShapeTable::intern(std::size_t partition, const std::vector<RoleAs
     if (same(shapes_[it->second])) return last_ = it->second;
   last_ = static_cast<std::uint32_t>(shapes_.size());
   by_hash_.emplace(hash, last_);
-  shapes_.push_back({resolve_shape(cluster_, partition, roles, avoid), &roles, &avoid});
+  shapes_.push_back(
+      {resolve_shape(cluster_, partition, roles, avoid), &roles, &avoid, within.number});
+  if (within.nodes) confine(shapes_.back().shape, *within.nodes);
   return last_;
 }
 

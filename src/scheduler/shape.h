@@ -35,9 +35,15 @@ class ShapeTable {
  public:
   explicit ShapeTable(const ClusterIndex& cluster) : cluster_(cluster) {}
 
+  // Nodes that a request is confined to, and a number that tells apart requests that are otherwise
+  // equal but see other rooms (users of a reservation). 0 = none.
+  struct Within {
+    std::uint32_t number = 0;
+    const NodeSet* nodes = nullptr;
+  };
   // The number of the shape; `roles` and `avoid` must outlive the table.
   std::uint32_t intern(std::size_t partition, const std::vector<RoleAsk>& roles,
-                       const std::vector<std::string>& avoid);
+                       const std::vector<std::string>& avoid, const Within& within);
   const Shape& operator[](std::uint32_t id) const { return shapes_[id].shape; }
   std::size_t size() const { return shapes_.size(); }
 
@@ -46,6 +52,7 @@ class ShapeTable {
     Shape shape;
     const std::vector<RoleAsk>* roles;
     const std::vector<std::string>* avoid;
+    std::uint32_t within = 0;
   };
   const ClusterIndex& cluster_;
   std::vector<Entry> shapes_;

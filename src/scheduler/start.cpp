@@ -133,6 +133,7 @@ bool start(Pass& pass, const Candidate& candidate) {
   bool closed = pass.profile.reserve.behind == ReservePolicy::Behind::kWait &&
                 shape.candidates.intersects(pass.blocked_nodes);
   if (shape.never || closed) return false;
+  if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) return false;
   while (candidate.limit < state.fails_from) {
     RoomNow room(pass.free, pass.timeline, pass.input.now, pass.end_of(candidate.limit));
     ++pass.plan.stats.considered;

@@ -35,7 +35,7 @@ Capacity Timeline::at_without_promises(NodeIndex node, Instant at) const {
 Capacity Timeline::at(NodeIndex node, Instant at) const {
   Capacity out = at_without_promises(node, at);
   for (const Promised& promise : promises_[node])
-    if (promise.from <= at && at < promise.until) out -= promise.amount;
+    if (promise.from <= at && at < promise.until && is_seen(promise)) out -= promise.amount;
   return out;
 }
 
@@ -43,7 +43,8 @@ Capacity Timeline::throughout(NodeIndex node, Instant from, Instant until) const
   Capacity out = at(node, from);
   // Between two moments room only comes back, except where a promise begins.
   for (const Promised& promise : promises_[node])
-    if (promise.from > from && promise.from < until) out = least(out, at(node, promise.from));
+    if (promise.from > from && promise.from < until && is_seen(promise))
+      out = least(out, at(node, promise.from));
   return out;
 }
 
@@ -60,7 +61,8 @@ std::vector<Instant> Timeline::promise_ends(const NodeSet& nodes, Instant after)
   std::vector<Instant> out;
   nodes.for_each([&](NodeIndex node) {
     for (const Promised& promise : promises_[node])
-      if (promise.until > after && promise.until < Instant::never()) out.push_back(promise.until);
+      if (promise.until > after && promise.until < Instant::never() && is_seen(promise))
+        out.push_back(promise.until);
   });
   std::sort(out.begin(), out.end());
   out.erase(std::unique(out.begin(), out.end()), out.end());

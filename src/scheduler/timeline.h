@@ -3,6 +3,7 @@
 // change costs nothing.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -40,6 +41,11 @@ class Timeline {
   std::span<const Release> releases(NodeIndex node) const { return releases_[node]; }
   std::span<const Promised> promises(NodeIndex node) const { return promises_[node]; }
 
+  // Promises of these owners do not exist for whoever asks from here on (reservations that it may
+  // use). Few, so a list.
+  const std::vector<Owner>& unseen() const { return unseen_; }
+  void set_unseen(std::vector<Owner> owners) { unseen_ = std::move(owners); }
+
   // What is free at `at`, the promises counted or not.
   Capacity at(NodeIndex node, Instant at) const;
   Capacity at_without_promises(NodeIndex node, Instant at) const;
@@ -53,10 +59,15 @@ class Timeline {
   std::vector<Instant> promise_ends(const NodeSet& nodes, Instant after) const;
 
  private:
+  bool is_seen(const Promised& promise) const {
+    return std::find(unseen_.begin(), unseen_.end(), promise.owner) == unseen_.end();
+  }
+
   const FreeMap& free_;
   std::vector<std::vector<Release>> releases_;
   std::vector<std::vector<Promised>> promises_;
   std::size_t promised_nodes_ = 0;
+  std::vector<Owner> unseen_;
   std::vector<Instant> times_;
   bool times_sorted_ = true;
 };

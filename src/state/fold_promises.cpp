@@ -50,13 +50,18 @@ void Fold::renumber_promises(const std::vector<std::optional<NodeIndex>>& now_at
   if (state.promises->records.empty()) return;
   PromiseBook book = *state.promises;
   for (PromiseRecord& record : book.records) {
-    std::vector<NodeIndex> nodes;
-    for (NodeIndex node : record.nodes)
-      if (node < now_at.size() && now_at[node]) nodes.push_back(*now_at[node]);
+    std::vector<PromisedRoom> rooms;
+    for (PromisedRoom room : record.rooms) {
+      if (room.node >= now_at.size() || !now_at[room.node]) continue;
+      room.node = *now_at[room.node];
+      rooms.push_back(std::move(room));
+    }
     // Without one of them the pass looks for other room.
-    if (nodes.size() < record.nodes.size()) nodes.clear();
-    std::sort(nodes.begin(), nodes.end());
-    record.nodes = std::move(nodes);
+    if (rooms.size() < record.rooms.size()) rooms.clear();
+    std::sort(rooms.begin(), rooms.end(), [](const PromisedRoom& one, const PromisedRoom& other) {
+      return std::pair(one.node, one.role) < std::pair(other.node, other.role);
+    });
+    record.rooms = std::move(rooms);
   }
   state.promises = std::make_shared<const PromiseBook>(std::move(book));
 }
@@ -92,7 +97,7 @@ Status Fold::operator()(const PromisesChanged& e) {
     }
     place->at = change.at;
     place->partition = change.partition;
-    place->nodes = change.nodes;
+    place->rooms = change.rooms;
   }
   state.promises = std::make_shared<const PromiseBook>(std::move(book));
   return {};

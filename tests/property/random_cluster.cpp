@@ -106,6 +106,8 @@ Workload RandomCluster::make_workload() {
   }
   if (chance(50)) workload.extras.edit().fixed_priority = 1 + below(5);
   if (chance(10)) workload.hold = Hold::kUser;
+  if (!state.reservations->all.empty() && chance(20))
+    workload.extras.edit().reservation = state.reservations->all[0].name;
   if (chance(10)) workload.begin = now + Duration::seconds(below(30));
   return workload;
 }
@@ -115,6 +117,18 @@ WorkloadId RandomCluster::submit(Workload workload) {
   workload.submitted = now;
   apply(WorkloadSubmitted{workload});
   return workload.id;
+}
+
+void RandomCluster::reserve() {
+  Reservation out;
+  out.name = "r" + std::to_string(below(3));
+  out.start = now + Duration::seconds(below(100));
+  out.end = out.start + Duration::seconds(1 + below(200));
+  for (const NodeSpec& node : state.spec->nodes)
+    if (chance(50)) out.nodes.push_back(node.name);
+  if (chance(50)) out.flags.push_back(ReservationFlag::kMaint);
+  if (chance(10)) out.flags.push_back(ReservationFlag::kDaily);
+  apply(ReservationSet{out});
 }
 
 void RandomCluster::carry_out(const scheduler::Plan& plan) {

@@ -25,6 +25,8 @@ class RandomCluster {
   // A request that a cluster of this size may or may not hold.
   RoleAsk make_ask();
   WorkloadId submit(Workload workload);
+  // An administrator's reservation of some nodes, now or soon.
+  void reserve();
   Workload make_workload();
   // Plans and carries out the starts.
   scheduler::Plan pass();

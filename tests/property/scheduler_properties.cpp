@@ -31,6 +31,7 @@ void submit_sensible(RandomCluster& cluster) {
 RandomCluster busy_cluster(std::uint32_t seed) {
   RandomCluster cluster(seed);
   cluster.make_nodes(6);
+  if (cluster.chance(25)) cluster.reserve();
   static const char* const kProfiles[] = {"tutti", "tutti", "easy", "fcfs"};
   cluster.profile = kProfiles[cluster.below(4)];
   for (std::uint32_t round = cluster.below(4); round > 0; --round) {
@@ -127,6 +128,8 @@ bool remove_blockers(RandomCluster& cluster, const scheduler::ElementRef& elemen
       std::vector<std::uint32_t> all(cluster.agenda.pending.begin(), cluster.agenda.pending.end());
       for (std::uint32_t id : all)
         if (id != element.workload.value()) cancel(id);
+    } else if (blocker.starts_with("reservation ")) {
+      cluster.apply(ReservationRemoved{blocker.substr(12), std::nullopt});
     } else if (blocker.starts_with("node ")) {
       std::string name(split(blocker, ' ')[1]);
       for (NodeIndex i = 0; i < cluster.state.spec->nodes.size(); ++i) {
@@ -160,8 +163,12 @@ bool remove_blockers(RandomCluster& cluster, const scheduler::ElementRef& elemen
 TEST(SchedulerProperty, ReasonsAreTrue) {
   std::uint32_t checked = 0;
   static const std::set<std::string, std::less<>> kAboutRoom{
-      std::string(reason::kResources), std::string(reason::kPriority),
-      std::string(reason::kNodesDown), std::string(reason::kRequestedNodesBusy)};
+      std::string(reason::kResources),
+      std::string(reason::kPriority),
+      std::string(reason::kNodesDown),
+      std::string(reason::kRequestedNodesBusy),
+      std::string(reason::kReservedForMaintenance),
+      std::string(reason::kReservedForOthers)};
   for (std::uint32_t seed = 1; seed <= kInstances; ++seed) {
     RandomCluster before = busy_cluster(seed);
     Plan plan = before.pass();

@@ -250,6 +250,8 @@ bool parse_job(Words& words, Happening& out) {
       job.begin = words.seconds();
     else if (words.take_if("hold"))
       workload.hold = Hold::kUser;
+    else if (words.take_if("reservation"))
+      workload.extras.edit().reservation = std::string(words.take());
     else if (words.take_if("named"))
       workload.name = std::string(words.take());
     else if (words.take_if("after"))
@@ -285,6 +287,8 @@ bool parse_at(Words& words, Happening& out) {
       {"down", Happening::Kind::kDown},
       {"resume", Happening::Kind::kResume},
       {"partition", Happening::Kind::kPartition},
+      {"reserve", Happening::Kind::kReserve},
+      {"unreserve", Happening::Kind::kUnreserve},
       {"why", Happening::Kind::kWhy},
       {"look", Happening::Kind::kLook}};
   out.at = words.seconds();

@@ -219,6 +219,12 @@ class World {
         apply(e);
         break;
       }
+      case Happening::Kind::kReserve:
+        set_reservation(what.subject, what.text);
+        break;
+      case Happening::Kind::kUnreserve:
+        apply(ReservationRemoved{what.subject, 0});
+        break;
       case Happening::Kind::kDrain:
       case Happening::Kind::kDown:
       case Happening::Kind::kResume:
@@ -247,6 +253,23 @@ class World {
     std::int64_t runs = lines_[gang->workload.value()].runs.value_or(kNever);
     std::int64_t end = std::min(limit, second_of(gang->started) + runs);
     ends_[gang->id.value()] = {end, limit < second_of(gang->started) + runs && runs < kNever};
+  }
+
+  // "n[1-2] 1000 2000 maint daily".
+  void set_reservation(const std::string& name, const std::string& text) {
+    std::vector<std::string_view> words = split(text, ' ', EmptyPieces::kDrop);
+    if (words.size() < 3) return say("BROKEN SCENARIO: reserve NAME NODES FROM UNTIL [FLAGS]");
+    Reservation out;
+    out.name = name;
+    out.nodes = expand_hostlist(words[0]).value_or(std::vector<std::string>());
+    auto at = [&](std::string_view word) {
+      return Instant::from_ms(kStart + parse_integer<std::int64_t>(word).value_or(0) * 1000);
+    };
+    out.start = at(words[1]);
+    out.end = at(words[2]);
+    for (std::size_t i = 3; i < words.size(); ++i)
+      if (auto flag = enum_from_name<ReservationFlag>(upper(words[i]))) out.flags.push_back(*flag);
+    apply(ReservationSet{out});
   }
 
   template <class Set>
@@ -334,15 +357,17 @@ class World {
           fmt::format("{}: promise {}", name_of({change.workload, std::nullopt, change.gang}),
                       enum_name(change.step));
       if (change.step != PromiseStep::kDropped)
-        text += fmt::format(" {} on {}", second_of(change.at), names_of(change.nodes));
+        text += fmt::format(" {} on {}", second_of(change.at), names_of(change.rooms));
       if (!change.cause.empty()) text += fmt::format(" ({})", with_names(change.cause));
       say(text);
     }
   }
 
-  std::string names_of(const std::vector<NodeIndex>& nodes) const {
+  std::string names_of(const PromisedRooms& rooms) const {
     std::vector<std::string> names;
-    for (NodeIndex node : nodes) names.push_back(state_.spec->nodes[node].name);
+    for (const PromisedRoom& room : rooms)
+      if (names.empty() || names.back() != state_.spec->nodes[room.node].name)
+        names.push_back(state_.spec->nodes[room.node].name);
     return fold_hostlist(names);
   }
 

@@ -42,6 +42,8 @@ struct Happening {
     kDown,
     kResume,
     kPartition,
+    kReserve,
+    kUnreserve,
     kWhy,
     kLook,  // a pass without any event
   };

@@ -67,6 +67,10 @@ constexpr std::array kReasonWords{
     ReasonWord{reason::kRequestedNodesBusy, "ReqNodeNotAvail"},
     ReasonWord{reason::kLaunchFailedHeld, "launch failed requeued held"},
     ReasonWord{reason::kRetrying, "BeginTime"},
+    ReasonWord{reason::kReservedForMaintenance, "ReqNodeNotAvail, Reserved for maintenance"},
+    ReasonWord{reason::kReservedForOthers, "ReqNodeNotAvail, May be reserved for other job"},
+    ReasonWord{reason::kReservation, "Reservation"},
+    ReasonWord{reason::kReservationGone, "ReservationDeleted"},
     ReasonWord{reason::kCleaning, "Cleaning"},
     ReasonWord{reason::kNoneYet, "None"}};
 

@@ -272,6 +272,10 @@ TEST(Rows, EveryReasonHasSlurmsWord) {
         std::pair{reason::kRequestedNodesBusy, "ReqNodeNotAvail"},
         std::pair{reason::kLaunchFailedHeld, "launch failed requeued held"},
         std::pair{reason::kRetrying, "BeginTime"}, std::pair{reason::kCleaning, "Cleaning"},
+        std::pair{reason::kReservedForMaintenance, "ReqNodeNotAvail, Reserved for maintenance"},
+        std::pair{reason::kReservedForOthers, "ReqNodeNotAvail, May be reserved for other job"},
+        std::pair{reason::kReservation, "Reservation"},
+        std::pair{reason::kReservationGone, "ReservationDeleted"},
         std::pair{reason::kNoneYet, "None"}}) {
     view.workloads[0].wait->reason = std::string(why);
     SqueueOptions o = squeue_options("%r|%R");

@@ -5,14 +5,22 @@ namespace tutti::state {
 namespace {
 
 PromiseChange change(PromiseStep step, WorkloadId workload, std::int64_t at_s,
-                     std::vector<NodeIndex> nodes = {}, std::string cause = {}) {
+                     const std::vector<NodeIndex>& nodes = {}, std::string cause = {}) {
   PromiseChange out;
   out.step = step;
   out.workload = workload;
   out.at = Instant::from_ms(at_s * 1000);
   out.partition = "batch";
-  out.nodes = std::move(nodes);
+  std::vector<PromisedRoom> rooms;
+  for (NodeIndex node : nodes) rooms.push_back({node, 0, 1, 2, 10, {1}});
+  out.rooms = std::move(rooms);
   out.cause = std::move(cause);
+  return out;
+}
+
+std::vector<NodeIndex> nodes_of(const PromiseRecord& record) {
+  std::vector<NodeIndex> out;
+  for (const PromisedRoom& room : record.rooms) out.push_back(room.node);
   return out;
 }
 
@@ -35,7 +43,7 @@ TEST(Promises, AreMadeBecomeFirmMoveAndGo) {
   EXPECT_TRUE(record->firm);
   EXPECT_EQ(record->moves, 1u);
   EXPECT_EQ(record->cause, "node a is down");
-  EXPECT_EQ(record->nodes, (std::vector<NodeIndex>{0, 2}));
+  EXPECT_EQ(nodes_of(*record), (std::vector<NodeIndex>{0, 2}));
   auto again = decode_snapshot(encode_snapshot(world.state));
   ASSERT_TRUE(again);
   EXPECT_EQ(*again->promises, *world.state.promises);
@@ -90,8 +98,8 @@ TEST(Promises, FollowNodesThatAreRenumbered) {
                               change(PromiseStep::kFirm, stays, 5000, {1, 2}),
                               change(PromiseStep::kFirm, loses, 5000, {0})}});
   world.must(ClusterConfigured{World::spec_of({"c", "b"})});
-  EXPECT_EQ(world.state.promises->find(stays, {})->nodes, (std::vector<NodeIndex>{0, 1}));
-  EXPECT_TRUE(world.state.promises->find(loses, {})->nodes.empty());
+  EXPECT_EQ(nodes_of(*world.state.promises->find(stays, {})), (std::vector<NodeIndex>{0, 1}));
+  EXPECT_TRUE(world.state.promises->find(loses, {})->rooms.empty());
 }
 
 TEST(Reservations, AreKeptByName) {
