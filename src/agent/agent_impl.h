@@ -16,6 +16,7 @@
 #include "agent/process.h"
 #include "agent/spool.h"
 #include "agent/supervisor_protocol.h"
+#include "agent/user_groups.h"
 #include "model/agent_protocol.h"
 
 namespace tutti::agent {
@@ -166,6 +167,7 @@ class Agent::Impl {
   Uplink& uplink_;
   std::unique_ptr<Cgroups> cgroups_;
   bool rootless_ = false;
+  UserGroups groups_;
   Descriptor epoll_;
   std::map<GangId, GangEntry> gangs_;
   // Epochs of gangs that are gone: a late order of that life is refused. Bounded, oldest first.

@@ -73,6 +73,7 @@ Status Agent::Impl::launch_supervisor(GangEntry& gang, StepOrder&& order) {
   supervisor.node = options_.node;
   supervisor.directory = step.directory;
   supervisor.become_user = ::geteuid() == 0 && !rootless_;
+  if (supervisor.become_user) supervisor.groups = groups_.of(job.user, job.gid, Clock::now());
   supervisor.job = job;
   supervisor.slot = gang.record.slot;
   supervisor.step = std::move(order);

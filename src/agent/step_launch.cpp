@@ -180,12 +180,9 @@ Status CgroupMove::finish() {
   return fail_errno(WIFEXITED(status) ? WEXITSTATUS(status) : EINTR, "joining the step's cgroup");
 }
 
-Status become_user(const JobFacts& job) {
-  // A user that this node's name service does not know still has the group of the order.
-  if (job.user.empty() || ::initgroups(job.user.c_str(), job.gid) != 0) {
-    const gid_t gid = job.gid;
-    if (::setgroups(1, &gid) != 0) return fail_errno(errno, "setting the groups of the job's user");
-  }
+Status become_user(const JobFacts& job, const std::vector<std::uint32_t>& groups) {
+  const std::vector<gid_t> all = groups.empty() ? std::vector<gid_t>{job.gid} : std::vector<gid_t>(groups.begin(), groups.end());
+  if (::setgroups(all.size(), all.data()) != 0) return fail_errno(errno, "setting the groups of the job's user");
   if (::setresgid(job.gid, job.gid, job.gid) != 0) {
     return fail_errno(errno, fmt::format("becoming gid {}", job.gid));
   }

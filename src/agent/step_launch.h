@@ -46,7 +46,7 @@ class CgroupMove {
 
 // Takes the identity of the job's user for good: groups, gid, uid. The process becomes inspectable
 // by that user again (its /proc files belong to him), as a rank would be.
-Status become_user(const JobFacts& job);
+Status become_user(const JobFacts& job, const std::vector<std::uint32_t>& groups);
 
 // Changes the working directory and umask of this process to the step's, writes the script, opens
 // files. The order's directory is of the user's.

@@ -137,7 +137,7 @@ tl::expected<void, Refusal> Supervisor::become_ready_for_ranks() {
     // The job's memory limit is for its ranks; without the supervisor nobody would report them.
     Descriptor score(::open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC));
     oom_protected_ = score && ::write(score.get(), "-1000", 5) == 5;
-    if (auto status = become_user(order_.job); !status) {
+    if (auto status = become_user(order_.job, order_.groups); !status) {
       return tl::unexpected(own_fault(status.error()));
     }
   }
@@ -575,6 +575,7 @@ Result<SupervisorOrder> read_order(int fd) {
 }  // namespace
 
 int run_supervisor(int, char**) {
+  ::prctl(PR_SET_NAME, "tutti-step");  // it was started through a descriptor
   // 0, 1 and 2 exist, so that no file of the step gets one of these numbers.
   for (int fd = ::open("/dev/null", O_RDWR); fd >= 0 && fd <= 2;) fd = ::dup(fd);
   close_from(kOrderDescriptor + 1);

@@ -32,7 +32,8 @@ struct SupervisorOrder {
   std::uint32_t protocol = kSupervisorProtocol;
   std::string node;
   std::string directory;                  // of the step
-  bool become_user = false;               // uid and gid of the job, with the groups of its user
+  bool become_user = false;               // uid and gid of the job, with these groups
+  std::vector<std::uint32_t> groups;      // of the job's user; none = gid alone
   std::vector<std::string> cgroup_procs;  // files to write the supervisor's pid to
   JobFacts job;
   SlotOrder slot;
@@ -43,6 +44,7 @@ void describe(auto& a, SupervisorOrder& x) {
   a("node", x.node);
   a("directory", x.directory);
   a("become_user", x.become_user);
+  a("groups", x.groups);
   a("cgroup_procs", x.cgroup_procs);
   a("job", x.job);
   a("slot", x.slot);

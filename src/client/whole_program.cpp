@@ -13,6 +13,7 @@
 #include <cstring>
 #include <string_view>
 
+#include "base/text.h"
 #include "cli/system_names.h"
 #include "wire/resolve.h"
 
@@ -49,13 +50,19 @@ struct Entry {
   std::array<std::string, 7> fields;
 };
 
-std::optional<Entry> find_id(const char* path, std::uint32_t id) {
-  const int fd = open(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return std::nullopt;
+// Empty if it cannot be read.
+std::string text_of(const char* path) {
   std::string text;
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return text;
   char buffer[4096];
   for (ssize_t n; (n = read(fd, buffer, sizeof buffer)) > 0;) text.append(buffer, static_cast<std::size_t>(n));
   close(fd);
+  return text;
+}
+
+std::optional<Entry> find_id(const char* path, std::uint32_t id) {
+  const std::string text = text_of(path);
   std::string_view rest = text;
   while (!rest.empty()) {
     const std::size_t end = std::min(rest.find('\n'), rest.size());
@@ -94,7 +101,24 @@ namespace tutti::cli {
 std::optional<std::string> user_name(std::uint32_t uid) { return client::entry_of("/etc/passwd", uid).name; }
 std::optional<std::string> group_name(std::uint32_t gid) { return client::entry_of("/etc/group", gid).name; }
 std::optional<std::string> home_directory(std::uint32_t uid) { return client::entry_of("/etc/passwd", uid).fields[5]; }
-std::string numeric_address(const std::string&) { client::become_whole_program(); }
+
+// The first address that /etc/hosts has for the name.
+std::string numeric_address(const std::string& host) {
+  const std::string text = client::text_of("/etc/hosts");
+  for (std::string_view line : split(text, '\n', EmptyPieces::kDrop)) {
+    line = line.substr(0, line.find('#'));
+    std::string_view address;
+    while (!(line = trim(line)).empty()) {
+      const std::string_view word = line.substr(0, line.find_first_of(" \t"));
+      line.remove_prefix(word.size());
+      if (address.empty())
+        address = word;
+      else if (equals_ci(word, host))
+        return std::string(address);
+    }
+  }
+  client::become_whole_program();
+}
 
 }  // namespace tutti::cli
 

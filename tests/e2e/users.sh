@@ -28,6 +28,11 @@ refused bob-cannot-start-a-step "not your job|denied|Invalid|permission" bob tim
 refused bob-cannot-drain "denied|Invalid user" bob scontrol update nodename=node01 state=drain reason=x
 refused bob-cannot-stop-the-cluster "." bob tutti down --yes
 check alice-still-runs job_is "$job" RUNNING
+# Whom /etc/passwd does not have is served by the whole program instead of the small one.
+nameless() { setpriv --reuid=54321 --regid=54321 --clear-groups env HOME=/tmp "$@"; }
+check_match a-user-without-a-name-submits '^Submitted batch job' "$(nameless sbatch -o /dev/null --wrap true 2>&1)"
+check_equal both-programs-say-the-same "$(tutti squeue -a -t R -o '%i %u %g %t %R')" "$(squeue -a -t R -o '%i %u %g %t %R')"
+check_equal a-job-has-the-groups-of-its-user "$(id -G root | tr ' ' '\n' | sort -n | xargs)" "$(srun id -G | tr ' ' '\n' | sort -n | xargs)"
 check_match alice-reads-her-script wordofthescript "$(alice scontrol write batch_script "$job" -)"
 
 # Nobody else finds script, environment, keys in any file of the cluster.
