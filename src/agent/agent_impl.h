@@ -107,6 +107,7 @@ class Agent::Impl {
   // agent_orders.cpp
   void on(to_agent::Welcome&&, std::string_view);
   void on(to_agent::PrepareGang&&, std::string_view);
+  void on(to_agent::Notice&&, std::string_view);
   void on(to_agent::PrepareStep&&, std::string_view);
   void on(to_agent::Go&&, std::string_view);
   void on(to_agent::Abort&&, std::string_view);

@@ -221,6 +221,22 @@ void Agent::Impl::on(to_agent::Signal&& order, std::string_view) {
   }
 }
 
+// First the words, then the signal: who is woken finds out why.
+void Agent::Impl::on(to_agent::Notice&& order, std::string_view) {
+  GangEntry* gang = find_gang(order.gang);
+  if (gang == nullptr || gang->epoch() != order.epoch || gang->ending) return;
+  const std::string path = gang->directory + "/notice.json";
+  const std::string beside = path + ".new";
+  auto status = write_file(beside, order.text + "\n");
+  if (status && (::chmod(beside.c_str(), 0644) != 0 || ::rename(beside.c_str(), path.c_str()) != 0))
+    status = fail_errno(errno, path);
+  if (!status) log(fmt::format("notice: {}", to_string(status.error())));
+  if (order.signal == 0) return;
+  const to_supervisor::Signal signal{order.signal, false};
+  for (auto& [step_id, step] : gang->steps)
+    if (step_id == kBatchStep ? order.to_batch : order.to_steps) tell(step, signal);
+}
+
 void Agent::Impl::on(to_agent::EndStep&& order, std::string_view) {
   GangEntry* gang = find_gang(order.key.gang);
   StepEntry* step = find_step(order.key);

@@ -42,6 +42,10 @@ void add_job(Variables& out, const JobFacts& job, const std::string& node) {
   out.emplace_back("SLURM_TOPOLOGY_ADDR_PATTERN", "node");
   out.emplace_back("SLURM_PRIO_PROCESS", "0");
   if (job.restarts > 0) out.emplace_back("SLURM_RESTART_COUNT", fmt::to_string(job.restarts));
+  if (job.evictions > 0) {
+    out.emplace_back("TUTTI_EVICTIONS", fmt::to_string(job.evictions));
+    out.emplace_back("TUTTI_EVICTED_FOR", job.evicted_for);
+  }
   if (!job.reservation.empty()) out.emplace_back("SLURM_JOB_RESERVATION", job.reservation);
   if (job.started.is_set()) {
     out.emplace_back("SLURM_JOB_START_TIME", fmt::to_string(job.started.whole_seconds()));
@@ -227,6 +231,7 @@ std::vector<std::string> rank_environment(const JobFacts& job, const SlotOrder& 
   add_gpus(set, slot, step, rank.local);
   set.emplace_back("SLURM_TASK_PID", fmt::to_string(rank.pid));
   set.emplace_back("TUTTI_NODE", rank.node);
+  if (!rank.notice_file.empty()) set.emplace_back("TUTTI_NOTICE_FILE", rank.notice_file);
   if (!rank.notify_socket.empty()) set.emplace_back("NOTIFY_SOCKET", rank.notify_socket);
 
   std::vector<std::string_view> names;

@@ -16,6 +16,7 @@ struct RankIdentity {
   std::uint32_t local = 0;    // position in StepOrder::ranks
   std::uint32_t pid = 0;      // of the rank
   std::string notify_socket;  // empty = none
+  std::string notice_file;    // where a notice of the end is put
 };
 
 // "NAME=value" each. The variables of the submitter come first, in their order, without those that

@@ -88,8 +88,11 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
   for (const auto& limit : start.plan->limits) {
     ::setrlimit(static_cast<__rlimit_resource_t>(limit.resource), &limit.limit);
   }
+  // In the directory of the job, which is above that of the step.
+  const std::string& of_step = start.order->directory;
+  const std::string notice_file = of_step.substr(0, of_step.rfind('/')) + "/notice.json";
   const RankIdentity identity{start.order->node, local, static_cast<std::uint32_t>(::getpid()),
-                              start.notify_socket};
+                              start.notify_socket, notice_file};
   auto environment =
       rank_environment(start.order->job, start.order->slot, start.order->step, identity);
   auto arguments = start.plan->argv;

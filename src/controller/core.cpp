@@ -248,6 +248,7 @@ void Core::run_pass() {
   diag_.depth_last = plan.stats.considered;
   diag_.queue_last = agenda_.pending.size();
   next_look_ = plan.next_look;
+  carry_out_evictions(plan);
   for (const scheduler::Start& start : plan.starts) {
     start_gang(start);
     if (start.backfilled) ++diag_.backfilled;

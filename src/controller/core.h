@@ -148,6 +148,20 @@ class Core {
   void remember_life(const WorkloadEntry& entry, const Gang& gang, const GangEnding& ending);
   void remember(const WorkloadEntry& entry, const Gang* gang, const IndexSet* unstarted,
                 std::string_view state_word);
+  // core_evictions.cpp
+  void carry_out_evictions(const scheduler::Plan& plan);
+  void send_notice(const Gang& gang);
+  void send_limit_warning(const Gang& gang);
+  void finish_eviction(GangId gang);
+  void shrink(GangId gang);
+  // Whether the node was one that the gang leaves while it runs.
+  bool slot_left(GangId gang, NodeIndex node);
+  static bool leaves(const Gang& gang, NodeIndex node);
+  bool ends_evicted(const Gang& gang, const ExitStatus& exit) const;
+  void on_notified(const from_agent::Notified& m);
+  void on_checkpoint(GangId gang, std::uint64_t step);
+  void check_ready_deadline(GangId gang);
+  std::optional<NodeIndex> suspected_node(const Gang& gang) const;
   // core_agents.cpp
   void on_hello(const std::shared_ptr<Link>& link, const from_agent::Hello& hello);
   void reconcile(NodeIndex node, const from_agent::Hello& hello);
@@ -217,6 +231,8 @@ class Core {
   std::set<std::uint32_t> kept_;  // old enough to be forgotten, but named
   // Submissions by owner and key, so that one that is asked again is found.
   std::map<std::pair<std::uint32_t, std::uint64_t>, WorkloadId> submission_keys_;
+  // Nodes of elastic gangs that are clean while others they leave are not yet.
+  std::map<std::uint32_t, std::set<NodeIndex>> clean_slots_;
   std::vector<Waiter> waiters_;
   std::map<std::string, bool> group_cache_;
   DiagView diag_;

@@ -101,6 +101,8 @@ void Core::reconcile(NodeIndex node, const from_agent::Hello& hello) {
     }
     if (!report.started) send(node, to_agent::Go{{g->id, g->epoch, kExternStep}});
     reconcile_steps(node, report);
+    // Whether it heard of its eviction before its agent was gone, nobody knows.
+    if (g = gang(report.gang); g && g->state == GangState::kRunning && g->eviction) send_notice(*g);
   }
   std::vector<GangId> missing;
   for (std::uint32_t id : agenda_.active) {
@@ -202,7 +204,7 @@ void Core::on_agent(NodeIndex node, const from_agent::Message& message, std::str
         hub_.output(m->key.gang, m->key.step, static_cast<std::uint32_t>(at - run->nodes.begin()), *m, payload);
     }
   } else if (const auto* m = std::get_if<from_agent::Notified>(&message)) {
-    log_.info("notified", {{"job", std::to_string(m->key.gang.value())}, {"text", m->text}});
+    on_notified(*m);
   }
 }
 
@@ -259,6 +261,7 @@ void Core::on_refused(NodeIndex node, const from_agent::Refused& m) {
 void Core::on_rank_exited(NodeIndex node, const from_agent::RankExited& m) {
   const Gang* g = gang(m.key.gang);
   if (!g || g->epoch != m.key.epoch) return;
+  if (leaves(*g, node)) return;  // the step goes on without this node
   to_client::RankExited message{m.key.step, state_.spec->nodes[node].name, m.rank, m.exit, m.message};
   GangId id = g->id;
   after_commit([this, id, message] { hub_.tell(id, message); });
@@ -270,6 +273,10 @@ void Core::on_step_ended(NodeIndex node, const from_agent::StepEnded& m) {
   auto step = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == m.key.step; });
   if (step == g->steps.end() || step->state == StepState::kDone) return;
   StepRun& run = book_of(*g, *step);
+  if (leaves(*g, node) && run.unfinished.size() > 1) {
+    run.unfinished.erase(node);
+    return;
+  }
   if (m.never_ran && !run.ending && run.unfinished.contains(node)) {
     // Nobody had told it to end: what should have run there has not.
     std::string why = "its ranks never ran";

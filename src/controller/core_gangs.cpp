@@ -174,6 +174,7 @@ void Core::end_gang(GangId id, GangEnding ending, const std::string& notice, boo
     }
     switch (ending.outcome) {
       case Outcome::kCompleted: ++diag_.jobs_completed; break;
+      case Outcome::kPreempted:
       case Outcome::kCancelled: ++diag_.jobs_cancelled; break;
       default: ++diag_.jobs_failed; break;
     }
@@ -197,6 +198,7 @@ void Core::end_gang(GangId id, GangEnding ending, const std::string& notice, boo
 }
 
 void Core::release(GangId id, NodeIndex node) {
+  if (slot_left(id, node)) return;
   const Gang* g = gang(id);
   if (!g || g->state != GangState::kEnding) return;
   for (std::uint32_t i = 0; i < g->slots.size(); ++i) {
@@ -287,6 +289,7 @@ void Core::remember(const WorkloadEntry& entry, const Gang* g, const IndexSet* u
 
 void Core::on_batch_done(const Gang& g, const ExitStatus& exit, Outcome outcome) {
   if (g.state != GangState::kRunning) return;
+  if (ends_evicted(g, exit)) return finish_eviction(g.id);
   GangEnding ending;
   ending.outcome = outcome;
   ending.exit = exit;

@@ -8,6 +8,9 @@
 namespace tutti::controller {
 
 void Core::schedule_limit(const Gang& g) {
+  if (g.eviction) limits_.insert({g.eviction->deadline, g.id.value()});
+  if (auto ready = entry_of(g)->workload.extras->terms.ready_deadline; ready && !g.ranks_met.is_set())
+    limits_.insert({g.started + *ready, g.id.value()});
   if (!g.limit_end.is_set()) return;
   limits_.insert({g.limit_end, g.id.value()});
   if (Instant warning = warning_time(g); warning < Instant::never())
@@ -18,8 +21,10 @@ void Core::schedule_limit(const Gang& g) {
 Instant Core::warning_time(const Gang& g) const {
   const WarningSignal& warning = entry_of(g)->workload.extras->warning_signal;
   if (warning.signal == 0 || g.warned || !g.limit_end.is_set()) return Instant::never();
-  // A lead that covers the whole run fires at the start, as in Slurm.
-  Duration lead = std::min(Duration::seconds(warning.seconds_before), g.limit_end - g.started);
+  // A lead that covers the whole run would fire before there is anything to save: half of it then.
+  Duration lead = Duration::seconds(warning.seconds_before);
+  const Duration whole = g.limit_end - g.started;
+  if (lead >= whole) lead = Duration::milliseconds(whole.ms() / 2);
   return g.limit_end + (Duration() - lead);
 }
 
@@ -28,7 +33,15 @@ void Core::check_limits() {
     GangId id(limits_.begin()->second);
     limits_.erase(limits_.begin());
     const Gang* g = gang(id);
-    if (!g || g->state != GangState::kRunning || !g->limit_end.is_set()) continue;
+    if (!g) continue;
+    if (g->eviction && g->eviction->deadline <= now_) {
+      finish_eviction(id);
+      continue;
+    }
+    if (g->state != GangState::kRunning || g->suspended.is_set()) continue;
+    check_ready_deadline(id);
+    g = gang(id);
+    if (g->state != GangState::kRunning || !g->limit_end.is_set()) continue;
     if (g->limit_end <= now_) {
       GangEnding ending;
       ending.outcome = Outcome::kTimeout;
@@ -38,9 +51,7 @@ void Core::check_limits() {
     }
     if (warning_time(*g) > now_) continue;
     record(GangWarned{id});
-    const WarningSignal& warning = entry_of(*g)->workload.extras->warning_signal;
-    for (NodeIndex node : nodes_of(*gang(id)))
-      send(node, to_agent::Signal{{id, gang(id)->epoch, kExternStep}, warning.signal, !warning.to_batch_shell, warning.to_batch_shell, false});
+    send_limit_warning(*gang(id));
   }
 }
 

@@ -75,6 +75,9 @@ JobFacts job_facts(const ClusterState& state, const WorkloadEntry& entry, const 
   if (facts.memory_mib_per_node) facts.memory_mib_per_cpu = 0;
   array_facts(facts, w, gang);
   facts.restarts = gang.restarts;
+  facts.evictions = gang.evictions;
+  facts.evicted_for = gang.evicted_for;
+  facts.rendezvous_port = gang.rendezvous_port;
   facts.submit_dir = w.launch.work_dir;
   facts.submit_host = w.extras->submit_host;
   facts.reservation = w.extras->reservation;

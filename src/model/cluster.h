@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "model/ask.h"
 #include "model/ids.h"
+#include "model/preemption.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -101,6 +102,8 @@ struct PartitionSpec {
   std::vector<std::string> allow_groups, allow_accounts, deny_accounts;
   std::uint64_t default_memory_mib_per_cpu = 0, default_memory_mib_per_node = 0;
   std::uint64_t max_memory_mib_per_node = 0;
+  ReclaimMode preempt_mode = ReclaimMode::kDefault;  // of its jobs, where PreemptType is on
+  Duration grace_time;                               // from the notice to their end
 };
 template <class A>
 void describe(A& a, PartitionSpec& x) {
@@ -124,6 +127,8 @@ void describe(A& a, PartitionSpec& x) {
   a("default_memory_mib_per_cpu", x.default_memory_mib_per_cpu);
   a("default_memory_mib_per_node", x.default_memory_mib_per_node);
   a("max_memory_mib_per_node", x.max_memory_mib_per_node);
+  a("preempt_mode", x.preempt_mode);
+  a("grace_time_ms", x.grace_time);
 }
 
 struct PriorityWeights {
@@ -151,6 +156,7 @@ struct ClusterSpec {
   std::vector<std::string> topology_levels;
   std::map<std::string, std::uint32_t> licenses;
   PriorityWeights priority;
+  PreemptionSpec preemption;
   Duration kill_wait = Duration::seconds(30);     // between TERM and KILL
   Duration min_job_age = Duration::seconds(300);  // a finished job stays visible so long
   Duration roll_call_timeout = Duration::seconds(30);
@@ -170,6 +176,7 @@ void describe(A& a, ClusterSpec& x) {
   a("topology_levels", x.topology_levels);
   a("licenses", x.licenses);
   a("priority", x.priority);
+  a("preemption", x.preemption);
   a("kill_wait_ms", x.kill_wait);
   a("min_job_age_ms", x.min_job_age);
   a("roll_call_timeout_ms", x.roll_call_timeout);

@@ -14,6 +14,7 @@
 #include "base/id_set.h"
 #include "base/index_set.h"
 #include "model/cluster.h"
+#include "model/eviction.h"
 #include "model/gang.h"
 #include "model/promises.h"
 #include "model/queues.h"
@@ -44,6 +45,7 @@ struct ClusterState {
   std::shared_ptr<const QueueTree> queues = std::make_shared<QueueTree>();
   std::shared_ptr<const PromiseBook> promises = std::make_shared<PromiseBook>();
   std::shared_ptr<const ReservationList> reservations = std::make_shared<ReservationList>();
+  std::shared_ptr<const LossBook> losses = std::make_shared<LossBook>();
   CowTable<WorkloadEntry> workloads;  // by WorkloadId
   CowTable<Gang> gangs;               // by GangId
   CowTable<NodeState> nodes;          // by NodeIndex + 1

@@ -11,6 +11,7 @@
 #include "base/archive.h"
 #include "base/time.h"
 #include "model/cluster.h"
+#include "model/eviction.h"
 #include "model/gang_event.h"
 #include "model/ids.h"
 #include "model/promises.h"
@@ -134,8 +135,9 @@ using EventBody =
     std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged, ElementsCancelled,
                  GangAllocated, RollCallFailed, AvoidanceExpired, GangStarted, StepCreated,
                  StepStarted, StepEnded, GangEnding, SlotReleased, WorkloadForgotten, NodeChanged,
-                 PartitionChanged, GangWarned, QueuesConfigured, PromisesChanged,
-                 ReservationSet, ReservationRemoved>;
+                 PartitionChanged, GangWarned, QueuesConfigured, PromisesChanged, ReservationSet,
+                 ReservationRemoved, EvictionDecided, EvictionWithdrawn, EvictionTakenOver,
+                 CheckpointReported, RanksMet, GangSuspended, GangResumed, GangResized>;
 
 struct Event {
   Instant at;

@@ -10,6 +10,8 @@
 
 #include "base/archive.h"
 #include "base/time.h"
+#include "model/device_part.h"
+#include "model/eviction.h"
 #include "model/ids.h"
 #include "model/workload.h"
 
@@ -68,24 +70,6 @@ template <class A>
 void describe(A& a, ExitStatus& x) {
   a("code", x.code);
   a("signal", x.signal);
-}
-
-// A part of one device: an instance of a MIG profile, or a share of its memory and compute.
-struct DevicePart {
-  std::uint16_t device = 0;  // index of the node
-  std::string profile;       // MIG; "" = a share
-  std::uint16_t start = 0;   // MIG: its first memory slice
-  std::uint64_t memory_mib = 0;
-  std::uint32_t share_permille = 0;
-  friend bool operator==(const DevicePart&, const DevicePart&) = default;
-};
-template <class A>
-void describe(A& a, DevicePart& x) {
-  a("device", x.device);
-  a("profile", x.profile);
-  a("start", x.start);
-  a("memory_mib", x.memory_mib);
-  a("share_permille", x.share_permille);
 }
 
 // The room for the members of a gang on one node. `cpu_ids`: logical CPUs of the node.
@@ -206,6 +190,13 @@ struct Gang {
   std::uint16_t rendezvous_port = 0;  // distinct from those of other gangs on its nodes
   bool requeue_when_clean = false;    // pending again, not done, once every slot is released
   std::vector<Step> steps;
+  std::optional<Eviction> eviction;  // it is leaving, or a part of it
+  Instant checkpointed;              // when it last reported a saved state
+  std::uint64_t checkpoint_step = 0;
+  Instant ranks_met;            // when its ranks reported that all have met
+  Instant suspended;            // stopped in place since then
+  std::uint32_t evictions = 0;  // lives that ended so that another could start
+  std::string evicted_for;      // why the last one did, for its next life
 };
 template <class A>
 void describe(A& a, Gang& x) {
@@ -235,6 +226,13 @@ void describe(A& a, Gang& x) {
   a("rendezvous_port", x.rendezvous_port);
   a("requeue_when_clean", x.requeue_when_clean);
   a("steps", x.steps);
+  a("eviction", x.eviction);
+  a("checkpointed_ms", x.checkpointed);
+  a("checkpoint_step", x.checkpoint_step);
+  a("ranks_met_ms", x.ranks_met);
+  a("suspended_ms", x.suspended);
+  a("evictions", x.evictions);
+  a("evicted_for", x.evicted_for);
 }
 
 }  // namespace tutti

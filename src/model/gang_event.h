@@ -145,6 +145,22 @@ void describe(auto& a, GangEnding& x) {
   a("avoid_node", x.avoid_node);
 }
 
+// An elastic gang has given up slots that are clean, or gets new ones. Numbers of the slots that
+// stay close up; steps follow.
+struct GangResized {
+  static constexpr std::string_view kName = "gang_resized";
+  GangId gang;
+  std::vector<std::uint32_t> dropped;  // ascending
+  std::vector<Slot> added;
+  std::string reason;
+};
+void describe(auto& a, GangResized& x) {
+  a("gang", x.gang);
+  a("dropped", x.dropped);
+  a("added", x.added);
+  a("reason", x.reason);
+}
+
 // A slot is clean (or its node is lost for good); when the last one is, the gang is done or,
 // if that was decided, pending again.
 struct SlotReleased {

@@ -30,6 +30,9 @@ struct JobFacts {
   std::uint32_t restarts = 0;
   std::string submit_dir, submit_host, reservation;
   Instant started, limit_end;
+  std::string evicted_for;      // why its last life ended before its time
+  std::uint32_t evictions = 0;  // lives that ended so
+  std::uint16_t rendezvous_port = 0;
   std::vector<std::string>
       host_addresses;  // per node, for /etc/hosts of the ranks; "" = resolvable
 };
@@ -69,6 +72,9 @@ void describe(auto& a, JobFacts& x) {
   a("reservation", x.reservation);
   a("started_ms", x.started);
   a("limit_end_ms", x.limit_end);
+  a("evicted_for", x.evicted_for);
+  a("evictions", x.evictions);
+  a("rendezvous_port", x.rendezvous_port);
   a("host_addresses", x.host_addresses);
 }
 

@@ -74,6 +74,24 @@ void describe(auto& a, Signal& x) {
   a("to_batch", x.to_batch);
   a("whole_tree", x.whole_tree);
 }
+// The gang's room is taken back, or its end comes near for another cause: `text` (JSON) is put
+// where TUTTI_NOTICE_FILE points, then the signal goes out. signal 0 = none.
+struct Notice {
+  static constexpr std::string_view kName = "notice";
+  GangId gang;
+  Epoch epoch;
+  std::string text;
+  std::int32_t signal = 0;
+  bool to_steps = true, to_batch = false;
+};
+void describe(auto& a, Notice& x) {
+  a("gang", x.gang);
+  a("epoch", x.epoch);
+  a("text", x.text);
+  a("signal", x.signal);
+  a("to_steps", x.to_steps);
+  a("to_batch", x.to_batch);
+}
 // End a step: CONT + TERM, then KILL after `grace`, then step_ended.
 struct EndStep {
   static constexpr std::string_view kName = "end_step";
@@ -147,7 +165,7 @@ void describe(auto& a, Resize& x) {
 }
 
 using Message = std::variant<Welcome, PrepareGang, PrepareStep, Go, Abort, Signal, EndStep, EndGang,
-                             Input, OutputTaken, SendOutput, Resize>;
+                             Input, OutputTaken, SendOutput, Resize, Notice>;
 }  // namespace to_agent
 
 }  // namespace tutti

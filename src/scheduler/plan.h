@@ -51,6 +51,30 @@ struct Promise {
   std::vector<NodeIndex> nodes;
   std::vector<PromisedShare> shares;  // by node, then role
   PromisedRooms rooms;                // the same, as the journal keeps it
+  std::vector<GangId> recalls;        // gangs that are told to leave in time for it; ascending
+};
+
+// The decision to take room back from a gang: its notice goes out now.
+struct Evict {
+  GangId gang;
+  std::string queue;  // whose budget of loss it is booked on; "" = none
+  Eviction eviction;
+};
+
+// A decision of before that nobody needs any more, or that another gang takes over.
+struct Withdraw {
+  GangId gang;
+  std::string cause;
+};
+struct TakeOver {
+  GangId gang;
+  ElementRef beneficiary;
+};
+
+// An elastic gang grows into idle room.
+struct Growth {
+  GangId gang;
+  std::vector<Slot> slots;
 };
 
 // Gangs of one shape that wait for one reason share the explanation.
@@ -67,9 +91,14 @@ struct Plan {
   std::vector<Start> starts;      // in the order they were decided
   std::vector<Promise> promises;  // firm ones of before by time, then as they were made
   std::vector<PromiseChange> promise_changes;  // what PromisesChanged records, after the starts
-  std::vector<Waiting> waiting;   // every pending element that does not start, by workload, gang;
-                                  // an array's unstarted elements once, as its next element
-  Instant next_look;              // a pass before this time cannot decide more unless an event
+  std::vector<Evict> evictions;                // by gang
+  std::vector<Withdraw> withdrawals;           // by gang
+  std::vector<TakeOver> take_overs;            // by gang
+  std::vector<Growth> growths;                 // by gang
+  std::vector<GangId> resumes;                 // suspended gangs whose room is free again, by gang
+  std::vector<Waiting> waiting;  // every pending element that does not start, by workload, gang;
+                                 // an array's unstarted elements once, as its next element
+  Instant next_look;             // a pass before this time cannot decide more unless an event
                       // comes (begin times, back-offs); never() if nothing waits for time
   PassStats stats;
 };

@@ -35,6 +35,14 @@ struct Fold {
   Status operator()(const QueuesConfigured& e);
   Status operator()(const PromisesChanged& e);
   Status operator()(const ReservationSet& e);
+  Status operator()(const EvictionDecided& e);
+  Status operator()(const EvictionWithdrawn& e);
+  Status operator()(const EvictionTakenOver& e);
+  Status operator()(const CheckpointReported& e);
+  Status operator()(const RanksMet& e);
+  Status operator()(const GangSuspended& e);
+  Status operator()(const GangResumed& e);
+  Status operator()(const GangResized& e);
   Status operator()(const ReservationRemoved& e);
 
   void put(Gang gang);

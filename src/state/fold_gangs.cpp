@@ -22,6 +22,8 @@ void back_to_pending(Gang& gang) {
   gang.exit = gang.derived_exit = ExitStatus();
   gang.ended_by_uid.reset();
   gang.requeue_when_clean = gang.warned = false;
+  gang.eviction.reset();
+  gang.checkpointed = gang.ranks_met = gang.suspended = Instant();
 }
 
 void avoid(Gang& gang, const std::string& node) {
@@ -214,7 +216,12 @@ Status Fold::operator()(const GangEnding& e) {
   gang.exit = e.exit;
   gang.ended = at;
   gang.ended_by_uid = e.by_uid;
+  gang.suspended = Instant();
   if (!e.reason.empty()) gang.last_failure = e.reason;
+  if (e.outcome == Outcome::kPreempted) {
+    ++gang.evictions;
+    gang.evicted_for = gang.eviction ? gang.eviction->reason : e.reason;
+  }
   if (e.requeue && held_slots) {
     gang.requeue_when_clean = true;
     gang.eligible = e.eligible;

@@ -30,6 +30,7 @@ struct SnapshotBody {
   ClusterSpec spec;
   QueueTree queues;
   std::vector<PromiseRecord> promises;
+  LossBook losses;
   std::vector<Reservation> reservations;
   std::vector<NodeState> nodes;
   std::vector<WorkloadEntry> workloads;
@@ -43,6 +44,7 @@ void describe(auto& a, SnapshotBody& x) {
   a("spec", x.spec);
   a("queues", x.queues);
   a("promises", x.promises);
+  a("losses", x.losses);
   a("reservations", x.reservations);
   a("nodes", x.nodes);
   a("workloads", x.workloads);
@@ -61,6 +63,7 @@ std::string encode_snapshot(const ClusterState& state) {
   encoder("spec", *state.spec);
   encoder("queues", *state.queues);
   encoder("promises", state.promises->records);
+  encoder("losses", *state.losses);
   encoder("reservations", state.reservations->all);
   encoder("next_id", state.next_id);
   encoder("next_epoch", state.next_epoch);
@@ -87,6 +90,7 @@ Result<ClusterState> decode_snapshot(std::string_view text) {
   state.sequence = body->sequence;
   state.spec = std::make_shared<const ClusterSpec>(std::move(body->spec));
   state.queues = std::make_shared<const QueueTree>(std::move(body->queues));
+  state.losses = std::make_shared<const LossBook>(std::move(body->losses));
   state.promises =
       std::make_shared<const PromiseBook>(PromiseBook{std::move(body->promises)});
   state.reservations =
