@@ -3,7 +3,6 @@
 #include <cstdlib>
 #include <ctime>
 #include <fmt/format.h>
-#include <pwd.h>
 
 #include "base/text.h"
 #include "base/local_time.h"
@@ -150,13 +149,12 @@ std::optional<int> squeue_listing(ApiClient& api, slurm::SqueueOptions& options,
 // Numbers become names. Who does not exist is said, as squeue says it, and has no jobs.
 void resolve_users(std::vector<std::string>& users) {
   for (std::string& user : users) {
-    if (getpwnam(user.c_str())) continue;
-    auto uid = parse_integer<uid_t>(user);
-    const passwd* entry = uid ? getpwuid(*uid) : nullptr;
-    if (entry)
-      user = entry->pw_name;
-    else if (!uid)
+    auto uid = parse_integer<std::uint32_t>(user);
+    if (uid) {
+      if (auto name = user_name(*uid)) user = *name;
+    } else if (!user_exists(user)) {
       print_err(fmt::format("squeue: error: Invalid user: {}\n\n", user));
+    }
   }
 }
 

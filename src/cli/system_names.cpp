@@ -12,6 +12,8 @@ std::optional<std::string> user_name(std::uint32_t uid) {
   return user ? std::optional<std::string>(user->pw_name) : std::nullopt;
 }
 
+bool user_exists(const std::string& name) { return getpwnam(name.c_str()) != nullptr; }
+
 std::optional<std::string> group_name(std::uint32_t gid) {
   const group* entry = getgrgid(gid);
   return entry ? std::optional<std::string>(entry->gr_name) : std::nullopt;

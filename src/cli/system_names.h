@@ -10,6 +10,7 @@ namespace tutti::cli {
 
 // Login name of a user; nothing if nobody has this uid. Cost: may read files or ask a daemon.
 std::optional<std::string> user_name(std::uint32_t uid);
+bool user_exists(const std::string& name);
 std::optional<std::string> group_name(std::uint32_t gid);
 std::optional<std::string> home_directory(std::uint32_t uid);
 // The numeric address of a host; its name if it has none.

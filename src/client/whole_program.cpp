@@ -61,7 +61,9 @@ std::string text_of(const char* path) {
   return text;
 }
 
-std::optional<Entry> find_id(const char* path, std::uint32_t id) {
+// The first entry that matches; nothing also if another name service has a say before it.
+template <class Matches>
+std::optional<Entry> find_entry(const char* path, const Matches& matches) {
   const std::string text = text_of(path);
   std::string_view rest = text;
   while (!rest.empty()) {
@@ -76,14 +78,24 @@ std::optional<Entry> find_id(const char* path, std::uint32_t id) {
       field = line.substr(0, colon);
       line.remove_prefix(std::min(colon + 1, line.size()));
     }
-    std::uint32_t found = 0;
-    const std::string& number = entry.fields[2];
-    const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), found);
-    if (error != std::errc() || stop != number.data() + number.size() || found != id) continue;
+    if (!matches(entry)) continue;
     entry.name = entry.fields[0];
     return entry;
   }
   return std::nullopt;
+}
+
+std::optional<Entry> find_id(const char* path, std::uint32_t id) {
+  return find_entry(path, [id](const Entry& entry) {
+    std::uint32_t found = 0;
+    const std::string& number = entry.fields[2];
+    const auto [stop, error] = std::from_chars(number.data(), number.data() + number.size(), found);
+    return error == std::errc() && stop == number.data() + number.size() && found == id;
+  });
+}
+
+bool has_name(const char* path, const std::string& name) {
+  return find_entry(path, [&](const Entry& entry) { return entry.fields[0] == name; }).has_value();
 }
 
 Entry entry_of(const char* path, std::uint32_t id) {
@@ -99,6 +111,10 @@ Entry entry_of(const char* path, std::uint32_t id) {
 namespace tutti::cli {
 
 std::optional<std::string> user_name(std::uint32_t uid) { return client::entry_of("/etc/passwd", uid).name; }
+bool user_exists(const std::string& name) {
+  if (!client::has_name("/etc/passwd", name)) client::become_whole_program();
+  return true;
+}
 std::optional<std::string> group_name(std::uint32_t gid) { return client::entry_of("/etc/group", gid).name; }
 std::optional<std::string> home_directory(std::uint32_t uid) { return client::entry_of("/etc/passwd", uid).fields[5]; }
 

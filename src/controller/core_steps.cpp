@@ -28,7 +28,9 @@ void Core::on_step_request(ApiCall& call) {
   if (!layout) return refuse(call, layout.error());
 
   Step step;
-  step.id = request.interactive ? kInteractiveStep : next_step_id(*g);
+  // One step of a life has the name "interactive"; a second terminal is a step like others.
+  bool named = std::any_of(g->steps.begin(), g->steps.end(), [](const Step& s) { return s.id == kInteractiveStep; });
+  step.id = request.interactive && !named ? kInteractiveStep : next_step_id(*g);
   step.request_key = *key;
   step.name = request.order.name;
   step.created = now_;

@@ -107,6 +107,16 @@ job=$( (ulimit -n 256; submit -o "$work/limit.out" --wrap 'ulimit -n') )
 wait_job "$job" >/dev/null
 check_equal limits-travel 256 "$(head -1 "$work/limit.out")"
 
+# A node that allows less says so; the job runs with what there is.
+agent=$(pid_of agent.node01)
+if command -v prlimit >/dev/null && prlimit --pid "$agent" --nofile=4096:4096 2>/dev/null; then
+  output=$( (ulimit -n 5000 && srun -w node01 bash -c 'ulimit -Sn') 2>&1)
+  check_match limit-above-the-hard-limit-is-said 'RLIMIT_NOFILE of 5000 from submit host: the hard limit on this node is 4096' "$output"
+  check_match and-the-hard-limit-is-used '^4096$' "$output"
+else
+  skip limit-above-the-hard-limit "prlimit is refused here"
+fi
+
 # --- Nothing is left.
 nothing_of_jobs() { [ -z "$(ls -d "$state"/nodes/*/jobs/* 2>/dev/null)" ]; }
 check no-files-of-jobs wait_for 15 nothing_of_jobs

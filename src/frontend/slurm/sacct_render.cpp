@@ -220,6 +220,22 @@ std::vector<SacctRow> sacct_rows(HistoryView history, const SacctOptions& o, Sac
   return rows;
 }
 
+namespace {
+// "-j 12.0": that step alone, without the row of its job.
+bool is_named(const SacctRow& row, const SacctOptions& o) {
+  bool job_named = false, only_steps = true, step_named = false;
+  for (const JobSelector& one : o.filter.jobs) {
+    const JobRow& job = row.job;
+    bool same = one.job == job.workload().id.value() || one.job == job.job_id();
+    if (!same || (one.array_index && one.array_index != job.array_index)) continue;
+    job_named = true;
+    if (!one.step) only_steps = false;
+    if (row.step && one.step == row.step->id) step_named = true;
+  }
+  return !job_named || !only_steps || step_named || o.allocations;
+}
+}  // namespace
+
 Output render_sacct(HistoryView history, const SacctOptions& o) {
   Output out;
   auto columns = parse_columns(o.format.empty() ? kSacctDefault : std::string_view(o.format));
@@ -232,7 +248,7 @@ Output render_sacct(HistoryView history, const SacctOptions& o) {
   SacctStore store;
   std::string cell;
   for (const SacctRow& row : sacct_rows(std::move(history), o, store))
-    print_row(out.text, cell, row, *columns, o);
+    if (is_named(row, o)) print_row(out.text, cell, row, *columns, o);
   return out;
 }
 

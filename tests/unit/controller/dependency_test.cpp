@@ -135,6 +135,19 @@ TEST_F(Depends, AStepAskedForAgainIsTheSameStep) {
   EXPECT_EQ(lost.reason, kStepLostAtRestart);
 }
 
+TEST_F(Depends, TwoTerminalsInOneJobAreTwoSteps) {
+  std::uint32_t job = cluster.must_submit(Cluster::job(1));
+  cluster.run(job);
+  StepRequest request = step_of(job, "");
+  request.interactive = true;
+  for (StepId want : {kInteractiveStep, StepId{0}, StepId{1}}) {
+    HttpAnswer answer = cluster.call("/v1/steps", to_json(request), kAnn);
+    auto reply = from_json<StepReply>(std::string_view(answer.body));
+    ASSERT_TRUE(answer.status == 200 && reply) << answer.body;
+    EXPECT_EQ(reply->step, want);
+  }
+}
+
 std::vector<std::string> story_of(Cluster& cluster, std::uint32_t job) {
   auto reply = why(*cluster.core->published(), job, std::nullopt, cluster.history(job), cluster.now);
   return reply ? reply->story : std::vector<std::string>{reply.error().message};

@@ -132,6 +132,19 @@ TEST(Sacct, ElementsThatNeverStarted) {
             "19_0|COMPLETED\n19_3|CANCELLED by 0\n19_[6-7]|CANCELLED by 0\n19_[8-9]|PENDING\n");
 }
 
+TEST(Sacct, AStepByItsName) {
+  HistoryView h;
+  h.records = {done(5, "five", Outcome::kCompleted, {}), done(6, "six", Outcome::kCompleted, {})};
+  SacctOptions o = options();
+  o.no_header = true;
+  o.format = "jobid";
+  o.layout = SacctOptions::Layout::kParsable2;
+  o.filter.jobs = {{5, {}, kBatchStep}, {6, {}, {}}};
+  EXPECT_EQ(render_sacct(h, o).text, "5.batch\n6\n6.batch\n");
+  o.filter.jobs = {{5, {}, 7}};
+  EXPECT_EQ(render_sacct(h, o).text, "");
+}
+
 TEST(GoldenSacct, Listings) {
   auto run = [](HistoryView h, auto change) {
     return [h, change] {
