@@ -52,6 +52,8 @@ inline constexpr std::string_view kPartitionStopped = "partition_down";
 inline constexpr std::string_view kPartitionInactive = "partition_inactive";
 inline constexpr std::string_view kPartitionNodeLimit = "partition_node_limit";
 inline constexpr std::string_view kPartitionTimeLimit = "partition_time_limit";
+inline constexpr std::string_view kQueueQuota = "queue_quota";
+inline constexpr std::string_view kQueueHeld = "queue_held";
 inline constexpr std::string_view kNodesDown =
     "nodes_down";  // fits only if down or drained nodes return
 inline constexpr std::string_view kRequestedNodesBusy = "requested_nodes_unavailable";

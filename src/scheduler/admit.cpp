@@ -1,3 +1,4 @@
+#include "model/reasons.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {
@@ -10,6 +11,10 @@ bool admit(Pass& pass, const Candidate& candidate) {
                                           pass.shapes[candidate.shape], candidate.limit);
     if (reason.empty()) continue;
     note_refused(pass, candidate, reason);
+    return false;
+  }
+  if (candidate.queue != kNoQueue && pass.quota.spec(candidate.queue).state == QueueState::kHeld) {
+    note_refused(pass, candidate, reason::kQueueHeld);
     return false;
   }
   return true;

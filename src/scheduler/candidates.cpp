@@ -88,12 +88,7 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     note_ineligible(pass, element, {reason::kReservationGone, Instant()});
     return;
   }
-  ShapeTable::Within within;
-  if (reservation) {
-    const Reserved& reserved = pass.reserved[*reservation];
-    within.number = *reservation + 1;
-    if (!reserved.what->has(ReservationFlag::kFlex)) within.nodes = &reserved.nodes;
-  }
+  const ShapeTable::Within within = within_of(pass, reservation.value_or(kNoLimit));
   std::uint32_t rank = 0;
   auto add = [&](std::string_view name) {
     auto partition = pass.cluster.partition(name);
@@ -106,6 +101,7 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     candidate.tier = spec.priority_tier;
     candidate.shape = pass.shapes.intern(*partition, workload.roles, avoided(element), within);
     candidate.reservation = reservation.value_or(kNoLimit);
+    candidate.queue = pass.quota.queue_of(workload).value_or(kNoQueue);
     candidate.key = pass.profile.order.key(pass.basis, spec, workload, pass.input.now);
     candidate.since = eligible_since(workload, element.gang);
     candidate.limit = time_limit_in(spec, workload);
@@ -117,6 +113,15 @@ void add_candidates(Pass& pass, std::uint32_t position) {
 }
 
 }  // namespace
+
+ShapeTable::Within within_of(const Pass& pass, std::uint32_t reservation) {
+  ShapeTable::Within within;
+  if (reservation == kNoLimit) return within;
+  const Reserved& reserved = pass.reserved[reservation];
+  within.number = reservation + 1;
+  if (!reserved.what->has(ReservationFlag::kFlex)) within.nodes = &reserved.nodes;
+  return within;
+}
 
 Duration time_limit_in(const PartitionSpec& partition, const Workload& workload) {
   if (workload.time_limit) return *workload.time_limit;
@@ -139,6 +144,7 @@ void put_in_order(Pass& pass) {
   for (std::uint32_t i = 0; i < pass.elements.size(); ++i)
     if (!pass.elements[i].wait) add_candidates(pass, i);
   pass.shape_states.resize(pass.shapes.size());
+  if (!pass.quota.empty()) prepare_quota(pass);  // admit_quota.cpp
   pass.plan.stats.shapes = pass.shapes.size();
   // Elements are listed by workload and gang, so their position is the last tie.
   std::sort(pass.candidates.begin(), pass.candidates.end(),

@@ -248,11 +248,26 @@ void note_refused(Pass& pass, const Candidate& candidate, std::string_view why) 
         count_text(pass.shapes[candidate.shape].nodes, "node"), partition.name, partition.min_nodes,
         partition.max_nodes == kNoLimit ? "any number" : std::to_string(partition.max_nodes));
     blocker = fmt::format("node limits of partition {}", partition.name);
+  } else if (why == reason::kQueueHeld) {
+    const std::string& queue = pass.quota.spec(candidate.queue).name;
+    text = fmt::format("queue {} is held: it accepts jobs and starts none", queue);
+    blocker = fmt::format("state of queue {}", queue);
   } else {
     text = fmt::format("partition {} is {}", partition.name, enum_name(partition.state));
     blocker = fmt::format("state of partition {}", partition.name);
   }
   element.wait = make_wait(why, std::move(text), {std::move(blocker)});
+}
+
+void note_over_quota(Pass& pass, const Candidate& candidate, const QuotaTree::Refusal& refusal) {
+  const std::string& queue = pass.quota.spec(refusal.queue).name;
+  std::string text = fmt::format("needs {} {}; queue {} uses {} of {}", refusal.asked,
+                                 refusal.resource, queue, refusal.used, refusal.amount);
+  if (!refusal.at_root)
+    text += refusal.may_borrow == 0 ? std::string(" and may not borrow")
+                                    : fmt::format(" and may borrow {}", refusal.may_borrow);
+  pass.elements[candidate.element].wait =
+      make_wait(reason::kQueueQuota, std::move(text), {fmt::format("quota of queue {}", queue)});
 }
 
 void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement) {

@@ -22,6 +22,7 @@ Pass::Pass(const PassInput& pass_input, const Profile& pass_profile)
       forecaster(free, timeline),
       eligibility(pass_input.state, pass_input.now),
       shapes(cluster),
+      quota(*pass_input.state.queues, cluster),
       basis(priority_basis(*pass_input.state.spec)),
       blocked_nodes(cluster.size()),
       promised_nodes(cluster.size()) {
@@ -47,7 +48,24 @@ Instant expected_end(const Gang& gang, Instant now, Duration kill_wait) {
   return end > now ? end : soon;
 }
 
+// Also what is being cleaned up is used still.
+void charge_quota(Pass& pass, const Gang& gang) {
+  const WorkloadEntry* entry = pass.input.state.workloads.find(gang.workload.value());
+  if (!entry) return;
+  auto queue = pass.quota.queue_of(entry->workload);
+  if (!queue) return;
+  const Charge charge = charge_of(pass.cluster, gang.slots);
+  pass.quota.charge(*queue, charge);
+  pass.quota.add_demand(*queue, charge);
+}
+
 }  // namespace
+
+const Charge& Pass::charge_of_shape(std::uint32_t shape) {
+  std::optional<Charge>& charge = shape_states[shape].charge;
+  if (!charge) charge = charge_of(shapes[shape]);
+  return *charge;
+}
 
 void book_holdings(Pass& pass) {
   const ClusterState& state = pass.input.state;
@@ -57,6 +75,7 @@ void book_holdings(Pass& pass) {
     Instant end = expected_end(*gang, pass.input.now, state.spec->kill_wait);
     auto owner = static_cast<Timeline::Owner>(pass.owners.size());
     pass.owners.push_back({gang->workload, gang->array_index, gang->id});
+    if (!pass.quota.empty()) charge_quota(pass, *gang);
     for (const Slot& slot : gang->slots) {
       if (slot.released || slot.node >= pass.cluster.size()) continue;
       pass.timeline.add_release(slot.node, {end, owner, pass.free.hold(slot)});

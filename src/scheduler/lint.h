@@ -12,6 +12,9 @@ namespace tutti::scheduler {
 // or was promised before and has not ended by then.
 std::vector<std::string> lint_promises(const PassInput& input, const Plan& plan);
 
+// No start breaks the quota of a queue.
+std::vector<std::string> lint_quotas(const PassInput& input, const Plan& plan);
+
 std::string lint_name(const ElementRef& element);
 
 }  // namespace tutti::scheduler

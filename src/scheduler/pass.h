@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <string>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "scheduler/forecast.h"
 #include "scheduler/place.h"
 #include "scheduler/plan.h"
+#include "scheduler/quota.h"
 #include "scheduler/registry.h"
 
 namespace tutti::scheduler {
@@ -28,12 +30,14 @@ struct Element {
 };
 
 // An element in one of its partitions.
+constexpr QueueId kNoQueue = ~QueueId{0};
 struct Candidate {
   std::uint32_t element = 0;  // position in Pass::elements
   std::uint32_t partition = 0;
   std::uint32_t rank = 0;  // of the partition in the job's own list
   std::uint32_t tier = 0;
   std::uint32_t shape = 0;
+  QueueId queue = kNoQueue;  // whose quota it is charged to
   std::uint64_t key = 0;
   std::uint32_t reservation = kNoLimit;  // the one it runs in: position in Pass::reserved
   Instant since;
@@ -55,6 +59,8 @@ struct ShapeState {
   std::vector<ElementRef> first_blocked;  // of them, a few
   std::shared_ptr<Wait> shared_wait[2];   // reason resources, priority
   std::string text;
+  std::optional<Charge> charge;         // what one of it needs of a quota
+  std::vector<std::uint32_t> flavours;  // shapes that ask for one GPU type each, in order
 };
 
 // An explanation that is completed at the end of the pass, when it is known who holds the nodes.
@@ -89,14 +95,16 @@ struct Pass {
   Forecaster forecaster;
   Eligibility eligibility;
   ShapeTable shapes;
+  QuotaTree quota;
   PriorityBasis basis;
 
   std::vector<Element> elements;      // by workload, gang
   std::vector<Candidate> candidates;  // in order
   std::vector<ShapeState> shape_states;
-  std::vector<std::uint32_t> blocked_shapes;  // in order of their first blocked element
-  bool somebody_waits = false;                // for room that will come
-  bool somebody_throttled = false;            // an array at its limit
+  std::deque<std::vector<RoleAsk>> flavour_roles;  // what the flavours' shapes refer to
+  std::vector<std::uint32_t> blocked_shapes;       // in order of their first blocked element
+  bool somebody_waits = false;                     // for room that will come
+  bool somebody_throttled = false;                 // an array at its limit
   std::vector<Unfinished> unfinished;
   // Of reasons whose explanation is the same for everybody: held, begin time, cleaning.
   std::vector<std::shared_ptr<const Wait>> common_waits;
@@ -106,8 +114,11 @@ struct Pass {
   std::uint32_t promised = 0;
   std::vector<Kept> kept;
   std::vector<Reserved> reserved;
+  bool same_again = false;  // an element of an array has started; the queues' order is looked at
+                            // before its next one
   bool out_of_budget = false;
 
+  const Charge& charge_of_shape(std::uint32_t shape);
   Instant end_of(Duration limit) const;  // when room comes back if it starts now
   Duration occupancy(Duration limit) const;
 };
@@ -118,13 +129,20 @@ NodeSet usable_nodes(const ClusterState& state);
 void book_holdings(Pass& pass);
 // Lists what is pending; what may not be considered gets its reason at once.
 void find_eligible(Pass& pass);
+// The nodes that users of a reservation (a position in Pass::reserved, or kNoLimit) may use.
+ShapeTable::Within within_of(const Pass& pass, std::uint32_t reservation);
 // Candidates in order.
 void put_in_order(Pass& pass);
+// Queues: what waits could use, deserved shares, and the shapes of each GPU type.
+void prepare_quota(Pass& pass);
 // Whether the partition's rules let the candidate start now; notes the reason if not.
 bool admit(Pass& pass, const Candidate& candidate);
+// Which quota keeps the candidate's shape from starting now.
+std::optional<QuotaTree::Refusal> over_quota(Pass& pass, const Candidate& candidate);
 // Starts the candidate, an array element by element, as far as there is room. True when nothing of
 // it is left to wait for room.
-bool start(Pass& pass, const Candidate& candidate);
+// `candidate.shape` becomes the flavour to wait for, where the quota tells GPU types apart.
+bool start(Pass& pass, Candidate& candidate);
 // Notes that the candidate waits for room, and promises it a start if the profile says so.
 void reserve(Pass& pass, const Candidate& candidate);
 
@@ -189,6 +207,7 @@ void explain(Pass& pass);
 
 // explain.cpp: reasons that need no search.
 void note_ineligible(Pass& pass, Element& element, const Ineligible& why);
+void note_over_quota(Pass& pass, const Candidate& candidate, const QuotaTree::Refusal& refusal);
 void note_refused(Pass& pass, const Candidate& candidate, std::string_view reason);
 void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement);
 void note_outlook(Pass& pass, const Candidate& candidate);

@@ -1,6 +1,9 @@
 // The table of contents of the scheduler. One pass: who may be considered, in which order, and for
 // each in turn whether the rules admit it, where it fits, and if nowhere, what it is promised.
+#include <optional>
+
 #include "scheduler/pass.h"
+#include "scheduler/pick_next.h"
 
 namespace tutti::scheduler {
 
@@ -14,7 +17,9 @@ Plan plan(const PassInput& input) {
   find_eligible(pass);      // candidates.cpp, eligible.cpp
   put_in_order(pass);       // candidates.cpp, order.cpp
   keep_promises(pass);      // promises.cpp
-  for (const Candidate& candidate : pass.candidates) {
+  PickNext pick(pass);      // pick_next.cpp
+  while (std::optional<Candidate> next = pick.next()) {
+    Candidate& candidate = *next;
     if (pass.plan.stats.work_units > input.budget) {
       pass.out_of_budget = true;
       break;

@@ -109,6 +109,8 @@ void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
     pass.timeline.add_release(share.node, {end, owner, share.take});
     if (end >= Instant::never()) pass.forecaster.note_endless(share.node);
   }
+  if (candidate.queue != kNoQueue)
+    pass.quota.charge(candidate.queue, charge_of(pass.cluster, start.slots));
   pass.plan.starts.push_back(std::move(start));
   ++pass.plan.stats.placed;
 }
@@ -124,9 +126,9 @@ void note_failure(Pass& pass, const Candidate& candidate, const Shape& shape) {
   pass.plan.stats.work_units += room.looked();
 }
 
-}  // namespace
-
-bool start(Pass& pass, const Candidate& candidate) {
+// The candidate as the one shape it has. True when nothing of it is left to wait for room: all has
+// started, or a quota is in the way.
+bool start_as(Pass& pass, const Candidate& candidate) {
   Element& element = pass.elements[candidate.element];
   const Shape& shape = pass.shapes[candidate.shape];
   const ShapeState& state = pass.shape_states[candidate.shape];
@@ -134,7 +136,12 @@ bool start(Pass& pass, const Candidate& candidate) {
                 shape.candidates.intersects(pass.blocked_nodes);
   if (shape.never || closed) return false;
   if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) return false;
-  while (candidate.limit < state.fails_from) {
+  while (true) {
+    if (auto over = over_quota(pass, candidate)) {
+      if (!element.wait) note_over_quota(pass, candidate, *over);
+      return true;
+    }
+    if (candidate.limit >= state.fails_from) return false;
     RoomNow room(pass.free, pass.timeline, pass.input.now, pass.end_of(candidate.limit));
     ++pass.plan.stats.considered;
     OwnPromise promise(pass, element);
@@ -157,8 +164,36 @@ bool start(Pass& pass, const Candidate& candidate) {
     }
     if (!more) return true;
     if (pass.plan.stats.work_units > pass.input.budget) return true;
+    if (candidate.queue != kNoQueue) return pass.same_again = true;
   }
-  return false;
+}
+
+}  // namespace
+
+// In each GPU type that the quota allows: first those in which the gang stays within nominal, then
+// those for which it would borrow.
+bool start(Pass& pass, Candidate& candidate) {
+  const std::vector<std::uint32_t>& flavours = pass.shape_states[candidate.shape].flavours;
+  if (candidate.queue == kNoQueue || flavours.empty()) return start_as(pass, candidate);
+  const Element& element = pass.elements[candidate.element];
+  std::optional<std::uint32_t> waits_for;
+  bool any_allowed = false;
+  for (auto fit : {QuotaTree::Fit::kWithinNominal, QuotaTree::Fit::kBorrows}) {
+    for (std::uint32_t flavour : flavours) {
+      Candidate attempt = candidate;
+      attempt.shape = flavour;
+      if (pass.shapes[flavour].never ||
+          pass.quota.judge(candidate.queue, pass.charge_of_shape(flavour)) != fit)
+        continue;
+      any_allowed = true;
+      const bool done = start_as(pass, attempt);
+      if (element.settled || pass.same_again) return true;
+      if (!done && !waits_for) waits_for = flavour;
+    }
+  }
+  candidate.shape = waits_for.value_or(flavours.front());
+  if (!any_allowed) return start_as(pass, candidate);  // says which quota is in the way
+  return !waits_for;
 }
 
 }  // namespace tutti::scheduler

@@ -153,6 +153,40 @@ bool parse_partition(Words& words, ClusterSpec& spec) {
   return !words.bad();
 }
 
+// "queue a under root gpu:h100 8 borrow 4 lend 2 cpu shared weight 3".
+bool parse_queue(Words& words, QueueTree& tree) {
+  QueueSpec queue;
+  queue.name = std::string(words.take());
+  while (!words.done()) {
+    if (words.take_if("under"))
+      queue.parent = std::string(words.take());
+    else if (words.take_if("weight"))
+      queue.weight = words.number();
+    else if (words.take_if("tier"))
+      queue.tier = words.number();
+    else if (words.take_if("held"))
+      queue.state = QueueState::kHeld;
+    else if (words.take_if("best-effort"))
+      queue.strictness = QueueStrictness::kBestEffort;
+    else if (words.take_if("default"))
+      tree.default_queue = queue.name;
+    else if (words.take_if("types"))
+      for (std::string_view type : split(words.take(), ',')) queue.gpu_types.emplace_back(type);
+    else if (words.take_if("borrow") && !queue.quotas.empty())
+      queue.quotas.back().borrowing_limit = words.number();
+    else if (words.take_if("lend") && !queue.quotas.empty())
+      queue.quotas.back().lending_limit = words.number();
+    else {
+      QuotaSpec quota;
+      quota.resource = std::string(words.take());
+      if (!words.take_if("shared")) quota.nominal = words.number();
+      queue.quotas.push_back(std::move(quota));
+    }
+  }
+  tree.queues.push_back(std::move(queue));
+  return !words.bad();
+}
+
 bool parse_gpus(Words& words, std::uint32_t count, RoleAsk& role) {
   if (words.take_if("of")) role.gpu_type = std::string(words.take());
   if (words.take_if("per")) {
@@ -244,6 +278,8 @@ bool parse_job(Words& words, Happening& out) {
         workload.partitions.edit().emplace_back(name);
     else if (words.take_if("priority"))
       workload.extras.edit().fixed_priority = words.number();
+    else if (words.take_if("queue"))
+      workload.extras.edit().terms.queue = std::string(words.take());
     else if (words.take_if("nice"))
       workload.nice = static_cast<std::int32_t>(words.number());
     else if (words.take_if("begin"))
@@ -305,6 +341,7 @@ bool parse_line(std::string_view line, Scenario& scenario) {
   std::string_view first = words.take();
   if (first == "nodes") return parse_nodes(words, scenario.spec);
   if (first == "partition") return parse_partition(words, scenario.spec);
+  if (first == "queue") return parse_queue(words, scenario.queues);
   if (first == "profile") {
     scenario.profile = std::string(words.take());
     return true;

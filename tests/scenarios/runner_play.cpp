@@ -23,6 +23,7 @@ class World {
   explicit World(const Scenario& scenario) : scenario_(scenario) {
     // Second 0 of a scenario; an Instant of 0 would mean "never set".
     apply(ClusterConfigured{scenario.spec});
+    if (!scenario.queues.queues.empty()) apply(QueuesConfigured{scenario.queues, {}});
   }
 
   std::string run() {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "model/cluster.h"
+#include "model/queues.h"
 #include "model/workload.h"
 
 namespace tutti::scenarios {
@@ -54,6 +55,7 @@ struct Happening {
 
 struct Scenario {
   ClusterSpec spec;
+  QueueTree queues;
   std::string profile = "tutti";
   std::int64_t until = 1'000'000;
   bool with_devices = false;          // log tasks, CPUs and GPUs of every slot

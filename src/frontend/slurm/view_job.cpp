@@ -61,6 +61,8 @@ constexpr std::array kReasonWords{
     ReasonWord{reason::kPartitionInactive, "PartitionInactive"},
     ReasonWord{reason::kPartitionNodeLimit, "PartitionNodeLimit"},
     ReasonWord{reason::kPartitionTimeLimit, "PartitionTimeLimit"},
+    ReasonWord{reason::kQueueQuota, "AssocGrpGRES"},
+    ReasonWord{reason::kQueueHeld, "JobHeldAdmin"},
     ReasonWord{reason::kNodesDown,
                "Nodes required for job are DOWN, DRAINED or reserved for jobs in higher priority "
                "partitions"},
