@@ -3,8 +3,10 @@
 #include <condition_variable>
 #include <deque>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <mutex>
 #include <thread>
+#include <utility>
 #include <variant>
 
 #include "base/index_set.h"
@@ -20,6 +22,14 @@ constexpr std::uint64_t kSnapshotEvery = 200'000;  // events
 // A pass that takes longer has a commit of its own, after that of what was asked: callers do not
 // wait for it. A shorter one shares the commit, so that what it starts starts at once.
 constexpr std::int64_t kLongPassUs = 1'000;
+// After so long without work the memory that a burst of it left free goes back to the system.
+constexpr std::int64_t kQuietMs = 1'000;
+
+void give_memory_back() {
+#ifdef __GLIBC__
+  malloc_trim(0);
+#endif
+}
 
 enum class From : std::uint8_t { kAgent, kClient };
 struct MessageInput {
@@ -52,6 +62,7 @@ struct Service::Impl {
   std::deque<Input> queue;
   bool stopping = false;
   std::thread thread;
+  bool worked = false;  // since memory was given back
   std::int64_t last_pass_us = 0;
   std::chrono::steady_clock::time_point pass_ended{};
 
@@ -112,6 +123,7 @@ struct Service::Impl {
   }
 
   void pass() {
+    worked = true;
     auto begun = std::chrono::steady_clock::now();
     core.run_pass();
     pass_ended = std::chrono::steady_clock::now();
@@ -120,6 +132,7 @@ struct Service::Impl {
   }
 
   void turn(std::deque<Input>& inputs) {
+    worked |= !inputs.empty();
     core.begin(clock.now());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
       bool reconfigures = changes_configuration(inputs[i]);
@@ -167,8 +180,13 @@ struct Service::Impl {
           wake.wait_for(lock, std::chrono::microseconds(std::clamp<std::int64_t>(last_pass_us, 0, 200'000)), ready);
         } else {
           Instant next = core.next_time();
-          std::int64_t wait = std::clamp<std::int64_t>((next - clock.now()).ms(), 0, 10'000);
-          wake.wait_for(lock, std::chrono::milliseconds(wait), ready);
+          std::int64_t wait = std::clamp<std::int64_t>((next - clock.now()).ms(), 0, worked ? kQuietMs : 10'000);
+          const bool quiet = !wake.wait_for(lock, std::chrono::milliseconds(wait), ready) && wait == kQuietMs;
+          if (quiet && std::exchange(worked, false)) {
+            lock.unlock();
+            give_memory_back();
+            lock.lock();
+          }
         }
         if (stopping) return;
         while (!queue.empty() && inputs.size() < kMaxTurn) {
