@@ -115,6 +115,8 @@ int run_srun(Words words) {
   options.wait_s = lowered->wait_s;
   options.immediate_s = lowered->immediate_s;
   for (StepRequest& step : lowered->steps) step.order.launcher_host = numeric_address(context.host);
+  if (options.label)
+    for (StepRequest& step : lowered->steps) options.labelled.push_back(take_files(step.order));
   std::uint32_t job = lowered->job;
   if (lowered->allocation) {
     Workload shape = lowered->allocation->workload;

@@ -129,7 +129,10 @@ void StepClient::follow(std::size_t index, StepReply reply) {
   for (std::uint32_t n : reply.tasks) style.total_tasks += n;
   StepId id = reply.step;
   std::size_t nodes = reply.nodes.size();
-  running_.emplace(id, Running{index, std::move(reply), StepOutput(style, write_fd), false, false, {}});
+  StepOutput::WriteRank write_rank;
+  if (index < options_.labelled.size() && options_.labelled[index].any())
+    write_rank = labelled_writer(options_.labelled[index], GangId(job_), reply);
+  running_.emplace(id, Running{index, std::move(reply), StepOutput(style, write_fd, std::move(write_rank)), false, false, {}});
   session_->follow(id, nodes);
 }
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "cli/api_client.h"
 #include "cli/gang_session.h"
+#include "cli/labelled_files.h"
 #include "cli/step_output.h"
 #include "model/api.h"
 
@@ -22,6 +23,7 @@ struct StepClientOptions {
   bool kill_on_bad_exit = false, quit_on_interrupt = false;
   std::optional<std::uint32_t> wait_s;       // after the first rank's end
   std::optional<std::uint32_t> immediate_s;  // give up waiting for the allocation
+  std::vector<LabelledFiles> labelled;       // per step; empty: none
   bool detach_keys = false;                  // Ctrl-B D leaves and lets it run (tutti run)
 };
 

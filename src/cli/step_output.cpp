@@ -16,7 +16,11 @@ int code_of(const ExitStatus& exit) { return exit.signal ? 128 + exit.signal : e
 void StepOutput::emit(int fd, std::uint32_t rank, std::string_view line) {
   if (!style_.label) return write_(fd, line);
   int width = static_cast<int>(std::to_string(style_.total_tasks - 1).size());
-  write_(fd, fmt::format("{:{}}: {}", rank, width, line));
+  std::string labelled = fmt::format("{:{}}: {}{}", rank, width, line, line.ends_with('\n') ? "" : "\n");
+  if (write_rank_)
+    write_rank_(fd, rank, labelled);
+  else
+    write_(fd, labelled);
 }
 
 void StepOutput::output(const to_client::Output& chunk, std::string_view bytes) {
@@ -46,7 +50,6 @@ void StepOutput::output(const to_client::Output& chunk, std::string_view bytes) 
   // A line without end is not kept back for ever.
   if (rest.size() > 65536 || (chunk.end && !rest.empty())) {
     emit(fd, chunk.rank, rest);
-    if (chunk.end && style_.label) write_(fd, "\n");
     rest.clear();
   }
 }
@@ -101,7 +104,6 @@ void StepOutput::finish(const to_client::StepEnded& ended, const StepReply& repl
   for (auto& [key, rest] : partial_) {
     if (rest.empty()) continue;
     emit(key.first, key.second, rest);
-    if (style_.label) write_(key.first, "\n");
     rest.clear();
   }
   report_exits();

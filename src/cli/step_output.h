@@ -25,7 +25,10 @@ struct OutputStyle {
 class StepOutput {
  public:
   using Write = std::function<void(int fd, std::string_view)>;
-  StepOutput(OutputStyle style, Write write) : style_(style), write_(std::move(write)) {}
+  // Where lines of ranks go instead of `write`, when they are labelled and meant for files.
+  using WriteRank = std::function<void(int fd, std::uint32_t rank, std::string_view)>;
+  StepOutput(OutputStyle style, Write write, WriteRank write_rank = {})
+      : style_(style), write_(std::move(write)), write_rank_(std::move(write_rank)) {}
 
   void output(const to_client::Output& chunk, std::string_view bytes);
   void rank_exited(const to_client::RankExited& exited);
@@ -41,6 +44,7 @@ class StepOutput {
   void emit(int fd, std::uint32_t rank, std::string_view line);
   OutputStyle style_;
   Write write_;
+  WriteRank write_rank_;
   std::map<std::pair<int, std::uint32_t>, std::string> partial_;
   std::vector<to_client::RankExited> exits_;
   int exit_code_ = 0;

@@ -143,6 +143,10 @@ def steps(t):
     t.equal("worst-code", 6, done.returncode)
     t.equal("no-kill-by-default", "a\nb", t.out("srun -n2 bash -c '[ $SLURM_PROCID = 0 ] && { echo a; exit 1; }; sleep 0.5; echo b' 2>/dev/null || true"))
     t.equal("label", "0: x\n1: x", t.out("srun -l -n2 echo x | sort"))
+    t.out("srun -l -n2 -o all.txt bash -c 'echo x; echo y >&2; printf z'")
+    t.equal("label-in-a-file", ["0: x", "0: y", "0: z", "1: x", "1: y", "1: z"], sorted(t.text("all.txt").strip().split("\n")))
+    t.out("srun -l -n2 -o out-%t.txt -e err-%t.txt bash -c 'echo x; echo y >&2'")
+    t.equal("label-in-files", ["0: x\n", "1: x\n", "0: y\n", "1: y\n"], [t.text(f"{k}-{r}.txt") for k in ("out", "err") for r in (0, 1)])
     t.equal("input-to-all", "in\nin", t.out("echo in | srun -n2 cat"))
     t.equal("input-to-one", "0 in", t.out("echo in | srun -n2 -i 0 bash -c 'read x && echo $SLURM_PROCID $x || true'"))
 
