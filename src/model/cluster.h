@@ -13,6 +13,7 @@
 #include "base/time.h"
 #include "model/ask.h"
 #include "model/ids.h"
+#include "model/priority_rules.h"
 #include "model/preemption.h"
 #include "model/workload.h"
 
@@ -104,6 +105,10 @@ struct PartitionSpec {
   std::uint64_t max_memory_mib_per_node = 0;
   ReclaimMode preempt_mode = ReclaimMode::kDefault;  // of its jobs, where PreemptType is on
   Duration grace_time;                               // from the notice to their end
+  // TRESBillingWeights in millionths per unit ("mem": per MiB); empty = as model/usage.h says.
+  std::map<std::string, std::uint64_t> billing_weights;
+  std::string qos;  // QOS=: its limits hold in the partition
+  std::vector<std::string> allow_qos, deny_qos;
 };
 template <class A>
 void describe(A& a, PartitionSpec& x) {
@@ -129,22 +134,10 @@ void describe(A& a, PartitionSpec& x) {
   a("max_memory_mib_per_node", x.max_memory_mib_per_node);
   a("preempt_mode", x.preempt_mode);
   a("grace_time_ms", x.grace_time);
-}
-
-struct PriorityWeights {
-  std::uint32_t age = 1000, fair_share = 10000, job_size = 1000, partition = 1000, qos = 0;
-  Duration max_age = Duration::seconds(7 * 86400);
-  Duration half_life = Duration::seconds(7 * 86400);
-};
-template <class A>
-void describe(A& a, PriorityWeights& x) {
-  a("age", x.age);
-  a("fair_share", x.fair_share);
-  a("job_size", x.job_size);
-  a("partition", x.partition);
+  a("billing_weights", x.billing_weights);
   a("qos", x.qos);
-  a("max_age_ms", x.max_age);
-  a("half_life_ms", x.half_life);
+  a("allow_qos", x.allow_qos);
+  a("deny_qos", x.deny_qos);
 }
 
 struct ClusterSpec {
@@ -157,6 +150,7 @@ struct ClusterSpec {
   std::map<std::string, std::uint32_t> licenses;
   PriorityWeights priority;
   PreemptionSpec preemption;
+  AccountingRules accounting;
   Duration kill_wait = Duration::seconds(30);     // between TERM and KILL
   Duration min_job_age = Duration::seconds(300);  // a finished job stays visible so long
   Duration roll_call_timeout = Duration::seconds(30);
@@ -177,6 +171,7 @@ void describe(A& a, ClusterSpec& x) {
   a("licenses", x.licenses);
   a("priority", x.priority);
   a("preemption", x.preemption);
+  a("accounting", x.accounting);
   a("kill_wait_ms", x.kill_wait);
   a("min_job_age_ms", x.min_job_age);
   a("roll_call_timeout_ms", x.roll_call_timeout);

@@ -13,12 +13,14 @@
 #include "base/cow_table.h"
 #include "base/id_set.h"
 #include "base/index_set.h"
+#include "model/accounts.h"
 #include "model/cluster.h"
 #include "model/eviction.h"
 #include "model/gang.h"
 #include "model/promises.h"
 #include "model/queues.h"
 #include "model/reservation.h"
+#include "model/usage.h"
 #include "model/workload.h"
 
 namespace tutti {
@@ -27,6 +29,7 @@ namespace tutti {
 struct WorkloadEntry {
   Workload workload;
   IndexSet unstarted;             // elements of an array that have no gang yet
+  AssociationId association = 0;  // its owner's place in the book
   bool simple_unstarted = false;  // not an array and its gang does not exist yet
   std::uint32_t open_gangs = 0;   // gangs that are not done
   std::vector<GangId> gangs;      // in order of first start
@@ -46,6 +49,9 @@ struct ClusterState {
   std::shared_ptr<const PromiseBook> promises = std::make_shared<PromiseBook>();
   std::shared_ptr<const ReservationList> reservations = std::make_shared<ReservationList>();
   std::shared_ptr<const LossBook> losses = std::make_shared<LossBook>();
+  std::shared_ptr<const AccountBook> accounts = std::make_shared<AccountBook>();
+  CowTable<UsageRecord> usage;        // by AssociationId, of users
+  CowTable<UsageRecord> qos_usage;    // by Qos::id
   CowTable<WorkloadEntry> workloads;  // by WorkloadId
   CowTable<Gang> gangs;               // by GangId
   CowTable<NodeState> nodes;          // by NodeIndex + 1

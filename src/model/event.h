@@ -10,6 +10,7 @@
 
 #include "base/archive.h"
 #include "base/time.h"
+#include "model/accounts.h"
 #include "model/cluster.h"
 #include "model/eviction.h"
 #include "model/gang_event.h"
@@ -131,13 +132,45 @@ void describe(auto& a, QueuesConfigured& x) {
   a("by_uid", x.by_uid);
 }
 
+// Changes of the account book: what is listed is put in or replaced by its name (associations by
+// account, user and partition; a number given with one is not looked at), then what is listed as
+// gone is taken out. `reset`: associations whose usage is forgotten, with all below them.
+struct AccountsConfigured {
+  static constexpr std::string_view kName = "accounts_configured";
+  std::vector<Account> accounts;
+  std::vector<AccountUser> users;
+  std::vector<Qos> qos;
+  std::vector<Association> associations;  // parents before children
+  std::vector<std::string> gone_accounts, gone_users, gone_qos;
+  std::vector<AssociationId> gone_associations, reset;
+  std::optional<std::uint32_t> by_uid;
+  bool empty() const {
+    return accounts.empty() && users.empty() && qos.empty() && associations.empty() &&
+           gone_accounts.empty() && gone_users.empty() && gone_qos.empty() &&
+           gone_associations.empty() && reset.empty();
+  }
+};
+void describe(auto& a, AccountsConfigured& x) {
+  a("accounts", x.accounts);
+  a("users", x.users);
+  a("qos", x.qos);
+  a("associations", x.associations);
+  a("gone_accounts", x.gone_accounts);
+  a("gone_users", x.gone_users);
+  a("gone_qos", x.gone_qos);
+  a("gone_associations", x.gone_associations);
+  a("reset", x.reset);
+  a("by_uid", x.by_uid);
+}
+
 using EventBody =
     std::variant<ClusterConfigured, WorkloadSubmitted, WorkloadChanged, ElementsCancelled,
                  GangAllocated, RollCallFailed, AvoidanceExpired, GangStarted, StepCreated,
                  StepStarted, StepEnded, GangEnding, SlotReleased, WorkloadForgotten, NodeChanged,
                  PartitionChanged, GangWarned, QueuesConfigured, PromisesChanged, ReservationSet,
                  ReservationRemoved, EvictionDecided, EvictionWithdrawn, EvictionTakenOver,
-                 CheckpointReported, RanksMet, GangSuspended, GangResumed, GangResized>;
+                 CheckpointReported, RanksMet, GangSuspended, GangResumed, GangResized,
+                 AccountsConfigured>;
 
 struct Event {
   Instant at;

@@ -179,6 +179,7 @@ struct Gang {
   std::string hold_reason;
   Instant eligible;  // earliest next start (back-off, requeue)
   Instant allocated, started, ended;
+  Instant charged_from;  // what it holds since then is not yet in the usage; unset = not charged
   Instant limit_end;                     // when the time limit ends; unset = no limit
   std::uint32_t restarts = 0;            // requeues that count for the user
   std::uint32_t launch_failures = 0;     // roll calls refused since the last success
@@ -214,6 +215,7 @@ void describe(A& a, Gang& x) {
   a("allocated_ms", x.allocated);
   a("started_ms", x.started);
   a("ended_ms", x.ended);
+  a("charged_from_ms", x.charged_from);
   a("limit_end_ms", x.limit_end);
   a("restarts", x.restarts);
   a("launch_failures", x.launch_failures);

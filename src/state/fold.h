@@ -33,6 +33,7 @@ struct Fold {
   Status operator()(const NodeChanged& e);
   Status operator()(const PartitionChanged& e);
   Status operator()(const QueuesConfigured& e);
+  Status operator()(const AccountsConfigured& e);
   Status operator()(const PromisesChanged& e);
   Status operator()(const ReservationSet& e);
   Status operator()(const EvictionDecided& e);
@@ -44,6 +45,12 @@ struct Fold {
   Status operator()(const GangResumed& e);
   Status operator()(const GangResized& e);
   Status operator()(const ReservationRemoved& e);
+
+  // fold_accounts.cpp. The association of the owner; one is made, with its account, if there is none.
+  AssociationId associate(const Workload& workload);
+  // Writes down what the gang has held since it was charged last, up to now.
+  void charge_gang(Gang& gang);
+  void charge_all();
 
   void put(Gang gang);
   void put(WorkloadEntry entry);

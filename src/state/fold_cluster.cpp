@@ -24,6 +24,8 @@ NodeState initial_state(const NodeSpec& node, Instant at) {
 }  // namespace
 
 Status Fold::operator()(const ClusterConfigured& e) {
+  // What runs has been used by the rules that were in force.
+  charge_all();
   std::map<std::string, NodeIndex> old_index, new_index;
   for (NodeIndex i = 0; i < state.spec->nodes.size(); ++i) old_index[state.spec->nodes[i].name] = i;
   for (NodeIndex i = 0; i < e.spec.nodes.size(); ++i) new_index[e.spec.nodes[i].name] = i;
@@ -82,6 +84,10 @@ Status Fold::operator()(const ClusterConfigured& e) {
   }
   state.nodes = std::move(nodes);
   state.spec = std::make_shared<const ClusterSpec>(e.spec);
+  if (e.spec.priority.reset_period == ResetPeriod::kNow) {
+    state.usage = {};
+    state.qos_usage = {};
+  }
   state.next_id = std::max(state.next_id, e.spec.first_job_id);
   return {};
 }
@@ -100,6 +106,7 @@ Status Fold::operator()(const WorkloadSubmitted& e) {
   } else {
     entry.simple_unstarted = true;
   }
+  entry.association = associate(e.workload);
   state.next_id = std::max(state.next_id, id + 1);
   put(std::move(entry));
   return {};
@@ -133,7 +140,10 @@ Status Fold::operator()(const WorkloadChanged& e) {
   if (e.name) w.name = *e.name;
   if (e.comment) w.extras.edit().comment = *e.comment;
   if (e.admin_comment) w.extras.edit().admin_comment = *e.admin_comment;
-  if (e.account) w.account = *e.account;
+  if (e.account) {
+    w.account = *e.account;
+    changed.association = associate(w);
+  }
   if (e.qos) w.qos = *e.qos;
   if (e.partitions) w.partitions = *e.partitions;
   if (e.array_throttle) w.array_throttle = *e.array_throttle;

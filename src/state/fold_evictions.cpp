@@ -84,6 +84,8 @@ Status Fold::operator()(const GangSuspended& e) {
   if (present->state != GangState::kRunning || present->suspended.is_set())
     return wrong_phase(*present, e.kName);
   Gang gang = *present;
+  charge_gang(gang);
+  gang.charged_from = Instant();
   gang.suspended = at;
   gang.eviction.reset();
   put(std::move(gang));
@@ -99,6 +101,7 @@ Status Fold::operator()(const GangResumed& e) {
   // Its limit counts the time in which it ran.
   if (gang.limit_end.is_set()) gang.limit_end = gang.limit_end + (at - gang.suspended);
   gang.suspended = Instant();
+  gang.charged_from = at;
   put(std::move(gang));
   return {};
 }
@@ -117,6 +120,7 @@ Status Fold::operator()(const GangResized& e) {
       !std::is_sorted(e.dropped.begin(), e.dropped.end()))
     return wrong_phase(*present, e.kName);
   Gang gang = *present;
+  charge_gang(gang);
   std::vector<Slot> slots;
   std::vector<std::optional<std::uint32_t>> slot_at;  // where each slot is afterwards
   for (std::uint32_t i = 0; i < gang.slots.size(); ++i) {

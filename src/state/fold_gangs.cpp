@@ -119,7 +119,7 @@ Status Fold::operator()(const GangStarted& e) {
   if (!entry) return unknown("workload", present->workload.value());
   Gang gang = *present;
   gang.state = GangState::kRunning;
-  gang.started = at;
+  gang.started = gang.charged_from = at;
   gang.limit_end = e.limit_end;
   gang.launch_failures = 0;
   gang.avoid_nodes.clear();
@@ -211,6 +211,8 @@ Status Fold::operator()(const GangEnding& e) {
     return unknown("workload", present->workload.value());
   Gang gang = *present;
   bool held_slots = gang.state != GangState::kPending;
+  charge_gang(gang);
+  gang.charged_from = Instant();
   gang.state = held_slots ? GangState::kEnding : GangState::kDone;
   gang.outcome = e.outcome;
   gang.exit = e.exit;
