@@ -102,7 +102,7 @@ void Core::reconcile(NodeIndex node, const from_agent::Hello& hello) {
     if (!report.started) send(node, to_agent::Go{{g->id, g->epoch, kExternStep}});
     reconcile_steps(node, report);
     // Whether it heard of its eviction before its agent was gone, nobody knows.
-    if (g = gang(report.gang); g && g->state == GangState::kRunning && g->eviction) send_notice(*g);
+    if (g = gang(report.gang); g && g->state == GangState::kRunning && g->eviction && g->eviction->deadline < Instant::never()) send_notice(*g);
   }
   std::vector<GangId> missing;
   for (std::uint32_t id : agenda_.active) {

@@ -28,6 +28,8 @@ void describe(auto& a, NoticeText& x) {
 
 // The ready deadline's back-off grows with every try that failed.
 constexpr std::int64_t kReadyBackOffSeconds = 30;
+// What ends so long after its notice was withdrawn may still have ended because of it.
+constexpr Duration kNoticeWorks = Duration::seconds(60);
 }  // namespace
 
 void Core::send_notice(const Gang& g) {
@@ -173,6 +175,8 @@ bool Core::slot_left(GangId id, NodeIndex node) {
 // asked for another life by reporting what it saved.
 bool Core::ends_evicted(const Gang& g, const ExitStatus& exit) const {
   if (!g.eviction || !g.eviction->slots.empty()) return false;
+  const bool withdrawn = g.eviction->deadline >= Instant::never();
+  if (withdrawn && g.eviction->decided + kNoticeWorks < now_) return false;
   return exit.code != 0 || exit.signal != 0 || g.eviction->saved.is_set();
 }
 

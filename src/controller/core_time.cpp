@@ -8,7 +8,7 @@
 namespace tutti::controller {
 
 void Core::schedule_limit(const Gang& g) {
-  if (g.eviction) limits_.insert({g.eviction->deadline, g.id.value()});
+  if (g.eviction && g.eviction->deadline < Instant::never()) limits_.insert({g.eviction->deadline, g.id.value()});
   if (auto ready = entry_of(g)->workload.extras->terms.ready_deadline; ready && !g.ranks_met.is_set())
     limits_.insert({g.started + *ready, g.id.value()});
   if (!g.limit_end.is_set()) return;

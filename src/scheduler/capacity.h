@@ -40,6 +40,11 @@ struct Capacity {
       gpus[i] = static_cast<std::int16_t>(gpus[i] - other.gpus[i]);
     return *this;
   }
+  bool covers(const Capacity& other) const {
+    for (std::size_t i = 0; i < kGpuTypesPerNode; ++i)
+      if (gpus[i] < other.gpus[i]) return false;
+    return cores >= other.cores && memory_mib >= other.memory_mib && vacancy >= other.vacancy;
+  }
   friend bool operator==(const Capacity&, const Capacity&) = default;
 };
 

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "scheduler/pass.h"
+#include "scheduler/reclaim.h"
 
 namespace tutti::scheduler {
 
@@ -37,16 +38,27 @@ Duration Pass::occupancy(Duration limit) const {
   return limit.is_infinite() ? limit : limit + input.state.spec->kill_wait;
 }
 
-namespace {
-
 // Ends within its limit and the grace of its ending; what is overdue or ending already, soon.
 Instant expected_end(const Gang& gang, Instant now, Duration kill_wait) {
   Instant soon = now + std::max(kill_wait, Duration::seconds(1));
   if (gang.state == GangState::kEnding) return soon;
+  if (leaves_whole(gang)) {
+    Instant left = gang.eviction->deadline + kill_wait;
+    if (gang.limit_end.is_set()) left = std::min(left, gang.limit_end + kill_wait);
+    return left > now ? left : soon;
+  }
   if (!gang.limit_end.is_set() || gang.limit_end >= Instant::never()) return Instant::never();
   Instant end = gang.limit_end + kill_wait;
   return end > now ? end : soon;
 }
+
+const Charge& Pass::charge_of_shape(std::uint32_t shape) {
+  std::optional<Charge>& charge = shape_states[shape].charge;
+  if (!charge) charge = charge_of(shapes[shape]);
+  return *charge;
+}
+
+namespace {
 
 // Also what is being cleaned up is used still.
 void charge_quota(Pass& pass, const Gang& gang) {
@@ -61,12 +73,6 @@ void charge_quota(Pass& pass, const Gang& gang) {
 
 }  // namespace
 
-const Charge& Pass::charge_of_shape(std::uint32_t shape) {
-  std::optional<Charge>& charge = shape_states[shape].charge;
-  if (!charge) charge = charge_of(shapes[shape]);
-  return *charge;
-}
-
 void book_holdings(Pass& pass) {
   const ClusterState& state = pass.input.state;
   for (std::uint32_t id : pass.input.agenda.active) {
@@ -76,9 +82,17 @@ void book_holdings(Pass& pass) {
     auto owner = static_cast<Timeline::Owner>(pass.owners.size());
     pass.owners.push_back({gang->workload, gang->array_index, gang->id});
     if (!pass.quota.empty()) charge_quota(pass, *gang);
-    for (const Slot& slot : gang->slots) {
+    // The surplus that an elastic gang gives up comes back before the rest of it.
+    const bool shrinks = is_leaving(*gang) && !gang->eviction->slots.empty();
+    for (std::uint32_t i = 0; i < gang->slots.size(); ++i) {
+      const Slot& slot = gang->slots[i];
+      const Instant left = std::max(gang->eviction ? gang->eviction->deadline : Instant(),
+                                    pass.input.now) +
+                           std::max(state.spec->kill_wait, Duration::seconds(1));
+      const bool goes = shrinks && std::binary_search(gang->eviction->slots.begin(),
+                                                      gang->eviction->slots.end(), i);
       if (slot.released || slot.node >= pass.cluster.size()) continue;
-      pass.timeline.add_release(slot.node, {end, owner, pass.free.hold(slot)});
+      pass.timeline.add_release(slot.node, {goes ? left : end, owner, pass.free.hold(slot)});
     }
   }
   pass.free.build_index();

@@ -193,6 +193,7 @@ std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
     check_whole(entry->workload, start, findings);
     check_nodes(input, entry->workload, start, findings);
   }
+  for (std::string& finding : lint_evictions(input, plan)) findings.push_back(std::move(finding));
   for (std::string& finding : lint_promises(input, plan)) findings.push_back(std::move(finding));
   for (std::string& finding : lint_quotas(input, plan)) findings.push_back(std::move(finding));
   return findings;

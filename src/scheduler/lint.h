@@ -15,6 +15,10 @@ std::vector<std::string> lint_promises(const PassInput& input, const Plan& plan)
 // No start breaks the quota of a queue.
 std::vector<std::string> lint_quotas(const PassInput& input, const Plan& plan);
 
+// Who leaves does so for somebody who waits and is to start in the room, once, and elastic gangs
+// never go below their minimum.
+std::vector<std::string> lint_evictions(const PassInput& input, const Plan& plan);
+
 std::string lint_name(const ElementRef& element);
 
 }  // namespace tutti::scheduler

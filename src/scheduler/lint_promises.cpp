@@ -24,6 +24,12 @@ std::uint64_t gpus_of(const NodeSpec& node) {
 Instant end_of(const Gang& gang, Instant now, Duration kill_wait) {
   Instant soon = now + std::max(kill_wait, Duration::seconds(1));
   if (gang.state == GangState::kEnding) return soon;
+  if (gang.eviction && gang.eviction->slots.empty() &&
+      gang.eviction->deadline < Instant::never()) {
+    Instant left = gang.eviction->deadline + kill_wait;
+    if (gang.limit_end.is_set()) left = std::min(left, gang.limit_end + kill_wait);
+    return left > now ? left : soon;
+  }
   if (!gang.limit_end.is_set() || gang.limit_end >= Instant::never()) return Instant::never();
   Instant end = gang.limit_end + kill_wait;
   return end > now ? end : soon;
@@ -39,17 +45,36 @@ using Bookings = std::map<NodeIndex, std::vector<Booking>>;
 Bookings without_promises(const PassInput& input, const Plan& plan) {
   const ClusterSpec& spec = *input.state.spec;
   Bookings out;
+  // Who is to leave for a promise is gone by then.
+  std::map<GangId, Instant> recalled;
+  for (const Promise& promise : plan.promises)
+    for (GangId gang : promise.recalls) {
+      auto [it, fresh] = recalled.emplace(gang, promise.at);
+      it->second = std::min(it->second, promise.at);
+    }
   for (std::uint32_t id : input.agenda.active) {
     const Gang* gang = input.state.gangs.find(id);
     if (!gang) continue;
-    for (const Slot& slot : gang->slots)
-      if (!slot.released && slot.node < spec.nodes.size())
-        out[slot.node].push_back(booking_of(spec.nodes[slot.node], slot, input.now,
-                                            end_of(*gang, input.now, spec.kill_wait)));
+    Instant end = end_of(*gang, input.now, spec.kill_wait);
+    if (auto it = recalled.find(gang->id); it != recalled.end()) end = std::min(end, it->second);
+    for (std::uint32_t i = 0; i < gang->slots.size(); ++i) {
+      const Slot& slot = gang->slots[i];
+      if (slot.released || slot.node >= spec.nodes.size()) continue;
+      const bool goes = gang->eviction && gang->eviction->deadline < Instant::never() &&
+                        std::binary_search(gang->eviction->slots.begin(),
+                                           gang->eviction->slots.end(), i);
+      const Instant left =
+          goes ? std::max(gang->eviction->deadline, input.now) +
+                     std::max(spec.kill_wait, Duration::seconds(1))
+               : Instant::never();
+      out[slot.node].push_back(
+          booking_of(spec.nodes[slot.node], slot, input.now, std::min(end, left)));
+    }
   }
   for (const Start& start : plan.starts) {
     Instant end =
         start.limit.is_infinite() ? Instant::never() : input.now + start.limit + spec.kill_wait;
+    end = std::min(end, start.recalled);
     for (const Slot& slot : start.slots)
       if (slot.node < spec.nodes.size())
         out[slot.node].push_back(booking_of(spec.nodes[slot.node], slot, input.now, end));

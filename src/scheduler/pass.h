@@ -13,6 +13,7 @@
 #include "scheduler/place.h"
 #include "scheduler/plan.h"
 #include "scheduler/quota.h"
+#include "scheduler/reclaim.h"
 #include "scheduler/registry.h"
 
 namespace tutti::scheduler {
@@ -113,6 +114,7 @@ struct Pass {
   NodeSet promised_nodes;          // candidates of those that are promised a start
   std::uint32_t promised = 0;
   std::vector<Kept> kept;
+  std::shared_ptr<ReclaimBook> reclaim;
   std::vector<Reserved> reserved;
   bool same_again = false;  // an element of an array has started; the queues' order is looked at
                             // before its next one

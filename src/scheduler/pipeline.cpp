@@ -15,6 +15,7 @@ Plan plan(const PassInput& input) {
   book_holdings(pass);      // holdings.cpp
   book_reservations(pass);  // reservations.cpp
   find_eligible(pass);      // candidates.cpp, eligible.cpp
+  begin_reclaim(pass);      // reclaim.cpp
   put_in_order(pass);       // candidates.cpp, order.cpp
   keep_promises(pass);      // promises.cpp
   PickNext pick(pass);      // pick_next.cpp
@@ -31,6 +32,7 @@ Plan plan(const PassInput& input) {
     if (start(pass, candidate)) continue;                    // start.cpp, place*.cpp
     reserve(pass, candidate);                                // reserve.cpp, forecast.cpp
   }
+  settle_reclaim(pass);   // reclaim.cpp
   settle_promises(pass);  // promises.cpp
   explain(pass);          // explain.cpp
   return std::move(pass.plan);

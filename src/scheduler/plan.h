@@ -31,6 +31,8 @@ struct Start {
   std::vector<Slot> slots;  // ordered by node index, then role
   Duration limit;           // infinite = none
   bool backfilled = false;  // started while a gang before it in order waits
+  // When one that was promised its room may have it recalled at the latest; never() if nobody.
+  Instant recalled = Instant::never();
 };
 
 // What a promised gang would use of one node; which devices is decided when it starts.
@@ -46,6 +48,7 @@ struct Promise {
   ElementRef element;
   std::string partition;
   bool firm = false;  // from this pass on, or before
+  bool earmarked = false;  // room is being taken back for it: it is firm at once
   Instant at;
   Instant until;  // when its time limit would end, with the grace; never() without a limit
   std::vector<NodeIndex> nodes;

@@ -316,6 +316,14 @@ void settle_planned(Pass& pass, Promise& promise) {
   std::vector<PromiseChange>& out = pass.plan.promise_changes;
   const PromiseRecord* record =
       pass.input.state.promises->find(promise.element.workload, promise.element.gang);
+  if (promise.earmarked && (!record || !record->firm)) {
+    if (!record) out.push_back(change_of(PromiseStep::kMade, promise));
+    out.push_back(change_of(PromiseStep::kFirm, promise));
+    promise.firm = true;
+    return;
+  }
+  // It rests on a recall that has not been decided: planned anew at every pass.
+  if (!promise.recalls.empty() && (!record || !record->firm)) return;
   if (!record) {
     // What starts before it could become firm binds nobody.
     if (promise.at <= now + kFirmAfter) return;

@@ -19,7 +19,7 @@ const std::vector<Profile>& all_profiles() {
        "backfill)",
        order_by_submission(), partition_rules(), reserve_for_the_head()},
       {"fcfs", "in order of submission; nobody passes a job that waits for the same nodes",
-       order_by_submission(), partition_rules(), reserve_nothing()},
+       order_by_submission(), partition_rules(), reserve_nothing(), false},
   };
   return kProfiles;
 }

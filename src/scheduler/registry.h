@@ -46,6 +46,7 @@ struct Profile {
   OrderPolicy order;
   std::vector<AdmitRule> admit;
   ReservePolicy reserve;
+  bool reclaims = true;  // room may be taken back from running gangs, where the cluster says so
 };
 
 // nullptr when there is none of that name.

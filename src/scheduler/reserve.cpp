@@ -51,12 +51,16 @@ std::optional<Forecast> earliest_for(Pass& pass, const Candidate& candidate) {
 void reserve(Pass& pass, const Candidate& candidate) {
   const Shape& shape = pass.shapes[candidate.shape];
   ShapeState& state = pass.shape_states[candidate.shape];
-  if (!state.outlook) {
+  const bool taken_back = reclaim(pass, candidate);
+  if (!taken_back && !state.outlook) {
     Judgement judgement = pass.forecaster.judge(shape);
     state.outlook = judgement.outlook;
     if (judgement.outlook != Outlook::kLater) judge_shape(pass, candidate, judgement);
   }
-  if (*state.outlook != Outlook::kLater)
+  if (taken_back) {
+    pass.blocked_nodes |= shape.candidates;
+    pass.somebody_waits = true;
+  } else if (*state.outlook != Outlook::kLater)
     note_outlook(pass, candidate);
   else
     wait_for_room(pass, candidate);

@@ -2,6 +2,7 @@
 // free (RoomNow), or a later moment, or a supposed one (RoomThen).
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <vector>
 
@@ -37,6 +38,11 @@ class RoomNow : public Room {
   enum class Promises { kKept, kIgnored };
   RoomNow(FreeMap& free, const Timeline& timeline, Instant now, Instant until,
           Promises promises = Promises::kKept);
+  // Promises of these owners may begin meanwhile: they would have the work recalled in time. Sorted.
+  void set_recalling(std::vector<Timeline::Owner> owners) { recalling_ = std::move(owners); }
+  bool may_be_recalled_by(Timeline::Owner owner) const {
+    return std::binary_search(recalling_.begin(), recalling_.end(), owner);
+  }
   Capacity at(NodeIndex node) const override;
   void visit(const NodeSet& nodes, FreeMap::Least least, const Visit& visit) const override;
   void take(NodeIndex node, const Capacity& amount) override { free_.take(node, amount); }
@@ -46,6 +52,7 @@ class RoomNow : public Room {
   FreeMap& free_;
   const Timeline& timeline_;
   Instant now_, until_;
+  std::vector<Timeline::Owner> recalling_;
   bool keeps_promises_;
 };
 

@@ -88,8 +88,19 @@ class OwnPromise {
   std::vector<std::pair<NodeIndex, Timeline::Promised>> parts_;
 };
 
+// The first of the promises that would have it recalled, if they need its room.
+Instant recalled_at(const Pass& pass, const RoomNow& room, const Placement& placement) {
+  Instant out = Instant::never();
+  for (const Share& share : placement)
+    for (const Timeline::Promised& promise : pass.timeline.promises(share.node)) {
+      if (!room.may_be_recalled_by(promise.owner) || promise.from >= out) continue;
+      if (!pass.timeline.at(share.node, promise.from).covers(share.take)) out = promise.from;
+    }
+  return out;
+}
+
 void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
-                const Placement& placement) {
+                const Placement& placement, Instant recalled) {
   Element& element = pass.elements[candidate.element];
   auto owner = static_cast<Timeline::Owner>(pass.owners.size());
   pass.owners.push_back(element.ref);
@@ -99,7 +110,8 @@ void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
   start.limit = candidate.limit;
   start.backfilled = pass.somebody_waits;
   start.slots.reserve(placement.size());
-  Instant end = pass.end_of(candidate.limit);
+  start.recalled = recalled;
+  Instant end = std::min(pass.end_of(candidate.limit), recalled);
   for (const Share& share : placement) {
     Slot slot = pass.free.start(share.node, share.take);
     slot.role = share.role;
@@ -138,11 +150,16 @@ bool start_as(Pass& pass, const Candidate& candidate) {
   if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) return false;
   while (true) {
     if (auto over = over_quota(pass, candidate)) {
+      if (reclaim(pass, candidate)) return true;
       if (!element.wait) note_over_quota(pass, candidate, *over);
       return true;
     }
-    if (candidate.limit >= state.fails_from) return false;
+    const bool hopeless = candidate.limit >= state.fails_from;
+    if (hopeless && state.fails_from == Duration()) return false;
+    const std::vector<Timeline::Owner>& recalling = recalling_promises(pass, candidate);
+    if (hopeless && recalling.empty()) return false;
     RoomNow room(pass.free, pass.timeline, pass.input.now, pass.end_of(candidate.limit));
+    room.set_recalling(recalling);
     ++pass.plan.stats.considered;
     OwnPromise promise(pass, element);
     auto placement = place_gang(room, shape, pass.free.usable());
@@ -152,7 +169,7 @@ bool start_as(Pass& pass, const Candidate& candidate) {
       promise.keep();
       return false;
     }
-    book_start(pass, candidate, shape, *placement);
+    book_start(pass, candidate, shape, *placement, recalled_at(pass, room, *placement));
     std::shared_ptr<const Wait> planned = std::move(element.wait);
     element.wait.reset();
     bool more = advance(pass, element);

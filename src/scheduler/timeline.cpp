@@ -1,6 +1,7 @@
 #include "scheduler/timeline.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tutti::scheduler {
 
@@ -11,6 +12,19 @@ void Timeline::add_release(NodeIndex node, const Release& release) {
   releases_[node].push_back(release);
   if (release.at >= Instant::never()) return;
   times_.push_back(release.at);
+  times_sorted_ = false;
+}
+
+Instant Timeline::set_release(NodeIndex node, Owner owner, Instant at) {
+  Instant before = at;
+  for (Release& release : releases_[node])
+    if (release.owner == owner) before = std::exchange(release.at, at);
+  return before;
+}
+
+void Timeline::note_time(Instant at) {
+  if (at >= Instant::never()) return;
+  times_.push_back(at);
   times_sorted_ = false;
 }
 

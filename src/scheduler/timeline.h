@@ -32,6 +32,10 @@ class Timeline {
   explicit Timeline(const FreeMap& free);
 
   void add_release(NodeIndex node, const Release& release);
+  // Changes when the owner's room on the node comes back; gives the time of before. Who asks for
+  // release_times() afterwards calls note_time() as well.
+  Instant set_release(NodeIndex node, Owner owner, Instant at);
+  void note_time(Instant at);
   void add_promise(NodeIndex node, const Promised& promise);
   void remove_promise(NodeIndex node, Owner owner);
 
@@ -58,11 +62,11 @@ class Timeline {
   // Ends of promises on the nodes, ascending.
   std::vector<Instant> promise_ends(const NodeSet& nodes, Instant after) const;
 
- private:
   bool is_seen(const Promised& promise) const {
     return std::find(unseen_.begin(), unseen_.end(), promise.owner) == unseen_.end();
   }
 
+ private:
   const FreeMap& free_;
   std::vector<std::vector<Release>> releases_;
   std::vector<std::vector<Promised>> promises_;

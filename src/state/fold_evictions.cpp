@@ -10,6 +10,10 @@ namespace tutti::state {
 namespace {
 constexpr Duration kLossKept = Duration::seconds(3600);
 
+bool is_leaving(const Gang& gang) {
+  return gang.eviction && gang.eviction->deadline < Instant::never();
+}
+
 bool is_alive(const Gang& gang) {
   return gang.state == GangState::kPreparing || gang.state == GangState::kRunning;
 }
@@ -21,7 +25,7 @@ Status Fold::operator()(const EvictionDecided& e) {
   const bool slots_exist =
       std::all_of(e.eviction.slots.begin(), e.eviction.slots.end(),
                   [&](std::uint32_t slot) { return slot < present->slots.size(); });
-  if (!is_alive(*present) || present->eviction || !slots_exist)
+  if (!is_alive(*present) || is_leaving(*present) || !slots_exist)
     return wrong_phase(*present, e.kName);
   Gang gang = *present;
   gang.eviction = e.eviction;
@@ -37,9 +41,12 @@ Status Fold::operator()(const EvictionDecided& e) {
 Status Fold::operator()(const EvictionWithdrawn& e) {
   const Gang* present = state.gangs.find(e.gang.value());
   if (!present) return unknown("gang", e.gang.value());
-  if (!present->eviction) return wrong_phase(*present, e.kName);
+  if (!is_leaving(*present)) return wrong_phase(*present, e.kName);
   Gang gang = *present;
-  gang.eviction.reset();
+  // Its ranks may have heard of it and be ending: that is remembered, without force.
+  gang.eviction->decided = at;
+  gang.eviction->deadline = Instant::never();
+  gang.eviction->slots.clear();
   put(std::move(gang));
   return {};
 }

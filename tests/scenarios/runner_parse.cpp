@@ -132,6 +132,8 @@ bool parse_partition(Words& words, ClusterSpec& spec) {
       partition.is_default = true;
     else if (words.take_if("tier"))
       partition.priority_tier = words.number();
+    else if (words.take_if("grace"))
+      partition.grace_time = Duration::seconds(words.seconds());
     else if (words.take_if("factor"))
       partition.priority_job_factor = words.number();
     else if (words.take_if("max-time"))
@@ -172,7 +174,17 @@ bool parse_queue(Words& words, QueueTree& tree) {
       tree.default_queue = queue.name;
     else if (words.take_if("types"))
       for (std::string_view type : split(words.take(), ',')) queue.gpu_types.emplace_back(type);
-    else if (words.take_if("borrow") && !queue.quotas.empty())
+    else if (words.take_if("notice"))
+      queue.notice = Duration::seconds(words.seconds());
+    else if (words.take_if("min-runtime"))
+      queue.min_runtime = Duration::seconds(words.seconds());
+    else if (words.take_if("budget"))
+      queue.loss_budget_gpu_seconds = words.number();
+    else if (words.take_if("reclaim")) {
+      auto mode = enum_from_name<ReclaimMode>(words.take());
+      if (!mode) return false;
+      queue.reclaim = *mode;
+    } else if (words.take_if("borrow") && !queue.quotas.empty())
       queue.quotas.back().borrowing_limit = words.number();
     else if (words.take_if("lend") && !queue.quotas.empty())
       queue.quotas.back().lending_limit = words.number();
@@ -185,6 +197,33 @@ bool parse_queue(Words& words, QueueTree& tree) {
   }
   tree.queues.push_back(std::move(queue));
   return !words.bad();
+}
+
+// What a job says of yielding and of its size; nullopt when the next word is none of these.
+std::optional<bool> parse_terms(Words& words, JobLine& job) {
+  auto terms = [&]() -> Terms& { return job.workload.extras.edit().terms; };
+  if (words.take_if("class"))
+    terms().class_value = static_cast<std::int32_t>(words.number());
+  else if (words.take_if("notice"))
+    terms().notice = Duration::seconds(words.seconds());
+  else if (words.take_if("min-runtime"))
+    terms().min_runtime = Duration::seconds(words.seconds());
+  else if (words.take_if("elastic"))
+    terms().elastic = true;
+  else if (words.take_if("checkpoints"))
+    job.checkpoints = words.seconds();
+  else if (words.take_if("answers"))
+    job.answers = words.seconds();
+  else if (words.take_if("no-requeue"))
+    job.workload.requeue = false;
+  else if (words.take_if("reclaim")) {
+    auto mode = enum_from_name<ReclaimMode>(words.take());
+    if (!mode) return false;
+    terms().reclaim = *mode;
+  } else {
+    return std::nullopt;
+  }
+  return true;
 }
 
 bool parse_gpus(Words& words, std::uint32_t count, RoleAsk& role) {
@@ -257,8 +296,13 @@ bool parse_job(Words& words, Happening& out) {
   workload.name = job.name;
   workload.user = "user";
   workload.uid = 1000;
+  workload.launch.script.high = 1;
   while (!words.done()) {
     if (auto good = parse_role_word(words, workload.roles.edit().back())) {
+      if (!*good) return false;
+      continue;
+    }
+    if (auto good = parse_terms(words, job)) {
       if (!*good) return false;
       continue;
     }
@@ -340,6 +384,12 @@ bool parse_line(std::string_view line, Scenario& scenario) {
   Words words(line);
   std::string_view first = words.take();
   if (first == "nodes") return parse_nodes(words, scenario.spec);
+  if (first == "preemption") {
+    scenario.spec.preemption.type = PreemptType::kPartitionPriority;
+    auto mode = enum_from_name<ReclaimMode>(words.take());
+    if (mode) scenario.spec.preemption.mode = *mode;
+    return mode.has_value();
+  }
   if (first == "partition") return parse_partition(words, scenario.spec);
   if (first == "queue") return parse_queue(words, scenario.queues);
   if (first == "profile") {

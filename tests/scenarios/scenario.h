@@ -22,6 +22,8 @@ struct JobLine {
   std::string dependencies;          // with names of jobs: "afterok:a,after:b+5"
   std::optional<std::int64_t> runs;  // seconds; else until its limit, else for ever
   std::int64_t begin = 0;
+  std::optional<std::int64_t> checkpoints;  // saves every so many seconds, and goes on from there
+  std::optional<std::int64_t> answers;      // seconds after a notice in which it ends itself
   bool fails = false;  // its script ends with exit code 1
 };
 
