@@ -36,6 +36,8 @@ constexpr Summary kSummaries[] = {
     {"sacct", "sacct [OPTIONS...]", "List jobs, also finished ones, with what they used"},
     {"scontrol", "scontrol [OPTIONS...] COMMAND", "Look at and change jobs, nodes and partitions"},
     {"sprio", "sprio [OPTIONS...]", "Show the parts of the priority of waiting jobs"},
+    {"sacctmgr", "sacctmgr [OPTIONS...] add|modify|delete|show ENTITY [NAMES] [where ...] [set KEY=VALUE...]", "Show and change accounts, users, QOSs and their limits"},
+    {"sshare", "sshare [OPTIONS...]", "Show the shares and the usage of accounts and users"},
     {"sdiag", "sdiag [OPTIONS...]", "Show counters of the controller"},
 };
 

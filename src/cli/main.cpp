@@ -22,6 +22,7 @@ constexpr Named kSlurmCommands[] = {
     {"salloc", tutti::cli::run_salloc},     {"scancel", tutti::cli::run_scancel},
     {"squeue", tutti::cli::run_squeue},     {"sinfo", tutti::cli::run_sinfo},
     {"sacct", tutti::cli::run_sacct},       {"scontrol", tutti::cli::run_scontrol},
+    {"sacctmgr", tutti::cli::run_sacctmgr}, {"sshare", tutti::cli::run_sshare},
     {"sprio", tutti::cli::run_sprio},       {"sdiag", tutti::cli::run_sdiag},
 };
 

@@ -19,5 +19,7 @@ int run_sacct(Words words);
 int run_scontrol(Words words);
 int run_sprio(Words words);
 int run_sdiag(Words words);
+int run_sacctmgr(Words words);
+int run_sshare(Words words);
 
 }  // namespace tutti::cli

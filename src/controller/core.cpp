@@ -116,6 +116,7 @@ void Core::rebuild_books() {
 
 void Core::begin(Instant now) {
   now_ = now;
+  basis_.reset();
   calls_.begin_turn();
   unknown_before_turn_ = unknown_since_;
   answers_in_turn_.clear();
@@ -158,6 +159,7 @@ void Core::on_call(ApiCall call) {
   if (call.path == "/v1/steps") return on_step_request(call);
   if (call.path == "/v1/nodes") return on_node_request(call);
   if (call.path == "/v1/partitions") return on_partition_request(call);
+  if (call.path == "/v1/accounts") return on_accounts(call);
   if (call.path == "/v1/configure") return on_configure(call);
   if (call.path == "/v1/shutdown") return on_shutdown(call);
   if (call.path == "/v1/wait") return on_wait(std::move(call));

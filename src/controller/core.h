@@ -28,6 +28,7 @@
 #include "journal/journal.h"
 #include "model/api.h"
 #include "model/event.h"
+#include "scheduler/plan.h"
 
 namespace tutti::controller {
 
@@ -94,6 +95,11 @@ class Core {
   void drop_names(const Workload& workload);
   SubmitResult submit(const Caller& caller, Submission& submission);
   SubmitResult try_out(const Caller& caller, Submission& submission);
+  // core_accounts.cpp
+  void on_accounts(ApiCall& call);
+  // Fills in user, account and QOS where the book knows them.
+  Status check_accounting(Workload& workload);
+  Status check_limits(const Workload& workload, const Association* mine, const Qos& qos);
   // core_actions.cpp
   void on_action(ApiCall& call);
   std::vector<std::pair<std::string, JobTarget>> select(const ActionRequest& request,
@@ -209,6 +215,7 @@ class Core {
   Agenda agenda_;
   Instant now_;
   journal::Batch batch_;
+  std::optional<scheduler::PriorityBasis> basis_;  // of this turn, for the records of what ends
   std::vector<std::function<void()>> effects_;
   std::vector<ApiCall> callers_;  // of this turn, answered by effects; told if the commit fails
   std::shared_ptr<const Published> published_;

@@ -260,7 +260,8 @@ void Core::remember_life(const WorkloadEntry& entry, const Gang& g, const GangEn
 
 void Core::remember(const WorkloadEntry& entry, const Gang* g, const IndexSet* unstarted,
                     std::string_view state_word) {
-  JobRecord record = record_of(state_, entry, g, now_);
+  if (!basis_) basis_ = scheduler::priority_basis(state_, now_);
+  JobRecord record = record_of(state_, entry, g, now_, &*basis_);
   if (unstarted) record.unstarted = unstarted->to_string();
   if (!g) {
     record.gang.state = GangState::kDone;

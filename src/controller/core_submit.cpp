@@ -14,7 +14,6 @@ namespace tutti::controller {
 namespace {
 constexpr std::size_t kMaxScriptBytes = 4 << 20;
 constexpr std::size_t kMaxEnvironmentBytes = 8 << 20;
-constexpr std::string_view kDefaultQos = "normal";
 
 tl::unexpected<Error> refused(std::string_view reason, std::string message) {
   return fail(ErrorCode::kInvalid, std::move(message), std::string(reason));
@@ -28,16 +27,10 @@ const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& 
   return nullptr;
 }
 
-// Accounts, qualities of service, reservations and licences. None of them is configured here: any
-// account is taken and kept for accounting; of the others only the default has a meaning, and what
-// has none is refused rather than ignored.
+// Reservations, and accounts that partitions ask for.
 Status check_names(const ClusterSpec& spec, const Workload& w) {
-  if (!w.qos.empty() && w.qos != kDefaultQos)
-    return refused(reason::kInvalidQos, fmt::format("qos {} does not exist: there is only {}", w.qos, kDefaultQos));
   if (!w.extras->reservation.empty())
     return refused(reason::kInvalidReservation, fmt::format("reservation {} does not exist", w.extras->reservation));
-  if (!w.extras->licenses.empty())
-    return refused(reason::kInvalidLicense, fmt::format("licenses {}: none are configured", w.extras->licenses));
   for (const std::string& name : w.partitions) {
     const PartitionSpec& p = *find_partition(spec, name);
     auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), w.account) != list.end(); };
@@ -84,6 +77,7 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
     w.partitions.edit().push_back(p->name);
   }
   if (Status allowed = check_partitions(caller, w); !allowed) return allowed;
+  if (Status booked = check_accounting(w); !booked) return booked;
   if (Status known = check_names(spec, w); !known) return known;
   if (w.is_array()) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
@@ -178,7 +172,6 @@ Result<WorkloadId> Core::accept(const Caller& caller, Submission& submission) {
   Workload& w = submission.workload;
   w.id = WorkloadId(state_.next_id);
   w.submitted = now_;
-  if (w.qos.empty()) w.qos = kDefaultQos;
   if (!w.extras->dependencies.empty())
     for (Dependency& d : w.extras.edit().dependencies)
       if (const WorkloadEntry* other = state_.workloads.find(d.job)) d.of_array = !d.array_index && other->workload.is_array();

@@ -12,7 +12,7 @@ class Listing {
       : state_(picture.state),
         which_(which),
         waits_(picture, now),
-        basis_(scheduler::priority_basis(*picture.state.spec)),
+        basis_(scheduler::priority_basis(picture.state, now)),
         out_(now, picture.state.spec->name, picture.state.workloads.size()) {}
 
   void add(const WorkloadEntry& entry) {

@@ -144,7 +144,7 @@ Result<std::vector<JobName>> parse_job_names(const std::string& text) {
 }
 
 WorkloadView view_of(const Published& picture, const WorkloadEntry& entry, Instant now) {
-  return view_of(Waits(picture, now), entry, scheduler::priority_basis(*picture.state.spec));
+  return view_of(Waits(picture, now), entry, scheduler::priority_basis(picture.state, now));
 }
 
 WorkloadView view_of(const Waits& waits, const WorkloadEntry& entry, const scheduler::PriorityBasis& basis) {
@@ -242,7 +242,7 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
   std::vector<std::string> users = list_of(query, "users"), accounts = list_of(query, "accounts"),
                            partitions = list_of(query, "partitions"), states = list_of(query, "states"),
                            names = list_of(query, "names");
-  const scheduler::PriorityBasis basis = scheduler::priority_basis(*state.spec);
+  const scheduler::PriorityBasis basis = scheduler::priority_basis(state, now);
   const Waits waits_now(picture, now);
   const auto waits = query.find("waits");
   const bool reasons_only = waits != query.end() && waits->second == "reasons";
@@ -290,12 +290,13 @@ Result<std::string> state_json(const Published& picture, const Query& query, con
   return out.take();
 }
 
-JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const Gang* gang, Instant now) {
+JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const Gang* gang, Instant now,
+                    const scheduler::PriorityBasis* basis) {
   JobRecord record;
   record.workload = entry.workload;
   record.cluster = state.spec->name;
   record.eligible = eligible_time(entry.workload);
-  record.priority = scheduler::priority_of(state, entry, now);
+  record.priority = basis ? scheduler::priority_of(*basis, *state.spec, entry, now) : scheduler::priority_of(state, entry, now);
   const PartitionSpec* partition = partition_of(*state.spec, entry.workload);
   record.partition = partition ? partition->name : "";
   record.time_limit = partition ? scheduler::time_limit_in(*partition, entry.workload)
@@ -328,16 +329,17 @@ std::vector<JobRecord> live_records(const Published& picture, const Query& query
   const ClusterState& state = picture.state;
   std::vector<std::string> users = list_of(query, "users"), accounts = list_of(query, "accounts"), names = list_of(query, "names");
   std::vector<JobRecord> records;
+  const scheduler::PriorityBasis basis = scheduler::priority_basis(state, now);
   auto add = [&](const WorkloadEntry& entry, const JobTarget& target) {
     const Workload& w = entry.workload;
     if (!passes(users, w.user) || !passes(accounts, w.account) || !passes(names, w.name)) return;
     // What is over is in the history already.
     for (GangId id : target.gangs) {
       const Gang* gang = state.gangs.find(id.value());
-      if (gang && gang->state != GangState::kDone) records.push_back(record_of(state, entry, gang, now));
+      if (gang && gang->state != GangState::kDone) records.push_back(record_of(state, entry, gang, now, &basis));
     }
     if (target.simple_unstarted || !target.unstarted.empty()) {
-      JobRecord record = record_of(state, entry, nullptr, now);
+      JobRecord record = record_of(state, entry, nullptr, now, &basis);
       record.unstarted = target.unstarted.to_string();
       record.gang.outcome = Outcome::kNone;
       record.gang.state = GangState::kPending;

@@ -42,7 +42,10 @@ const PartitionSpec* partition_of(const ClusterSpec& spec, const Workload& workl
 inline Instant eligible_time(const Workload& w) { return std::max(w.submitted, w.begin); }
 
 // The record that history keeps of a gang, or of what never started (gang == nullptr).
-JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const Gang* gang, Instant now);
+// AccountsView as JSON.
+std::string accounts_json(const Published& picture, Instant now);
+JobRecord record_of(const ClusterState& state, const WorkloadEntry& entry, const Gang* gang, Instant now,
+                    const scheduler::PriorityBasis* basis = nullptr);
 // Records of everything that is still in memory and passes the filter of GET /v1/history.
 std::vector<JobRecord> live_records(const Published& picture, const Query& query, Instant now);
 

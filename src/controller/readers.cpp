@@ -138,6 +138,7 @@ struct Readers::Impl {
       const Listed which = call.query["states"] == "all" ? Listed::kAll : Listed::kOpen;
       return {200, listing(*picture, which, clock.now()), "application/octet-stream"};
     }
+    if (call.path == "/v1/accounts") return {200, accounts_json(*picture, clock.now())};
     if (call.path == "/v1/history") {
       auto text = history_json(*picture, call.query);
       return text ? HttpAnswer{200, std::move(*text)} : refusal(text.error(), 400);

@@ -13,6 +13,8 @@ inline constexpr std::string_view kInvalidNode = "invalid_node_name";
 inline constexpr std::string_view kInvalidFeature = "invalid_feature";
 inline constexpr std::string_view kInvalidAccount = "invalid_account";
 inline constexpr std::string_view kInvalidQos = "invalid_qos";
+// A limit on submissions, or one that its QOS refuses at once (DenyOnLimit).
+inline constexpr std::string_view kPolicyViolated = "policy_violated";
 inline constexpr std::string_view kInvalidArray = "invalid_array";
 inline constexpr std::string_view kInvalidDependency = "invalid_dependency";
 inline constexpr std::string_view kInvalidReservation = "invalid_reservation";

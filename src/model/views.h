@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -35,7 +36,9 @@ void describe(auto& a, Wait& x) {
 }
 
 struct PriorityParts {  // already weighted
-  std::uint64_t total = 0, age = 0, fair_share = 0, job_size = 0, partition = 0, qos = 0;
+  std::uint64_t total = 0, age = 0, fair_share = 0, job_size = 0, partition = 0, qos = 0,
+                association = 0;
+  std::map<std::string, std::uint64_t> tres;  // by resource
   std::int64_t nice = 0;
 };
 void describe(auto& a, PriorityParts& x) {
@@ -46,6 +49,8 @@ void describe(auto& a, PriorityParts& x) {
   a("partition", x.partition);
   a("qos", x.qos);
   a("nice", x.nice);
+  a("association", x.association);
+  a("tres", x.tres);
 }
 
 struct GangView {

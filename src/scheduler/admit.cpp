@@ -17,7 +17,10 @@ bool admit(Pass& pass, const Candidate& candidate) {
     note_refused(pass, candidate, reason::kQueueHeld);
     return false;
   }
-  return true;
+  if (!pass.limits.any()) return true;
+  auto over = pass.limits.over(*element.entry, partition, candidate.limit);
+  if (over) note_over_limit(pass, candidate, std::move(*over));
+  return !over;
 }
 
 }  // namespace tutti::scheduler

@@ -102,7 +102,7 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     candidate.shape = pass.shapes.intern(*partition, workload.roles, avoided(element), within);
     candidate.reservation = reservation.value_or(kNoLimit);
     candidate.queue = pass.quota.queue_of(workload).value_or(kNoQueue);
-    candidate.key = pass.profile.order.key(pass.basis, spec, workload, pass.input.now);
+    candidate.key = pass.profile.order.key(pass.basis, spec, *element.entry, pass.input.now);
     candidate.since = eligible_since(workload, element.gang);
     candidate.limit = time_limit_in(spec, workload);
     pass.candidates.push_back(candidate);

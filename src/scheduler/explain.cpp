@@ -229,6 +229,12 @@ void note_ineligible(Pass& pass, Element& element, const Ineligible& why) {
   if (common) pass.common_waits.push_back(element.wait);
 }
 
+void note_over_limit(Pass& pass, const Candidate& candidate, OverLimit over) {
+  Element& element = pass.elements[candidate.element];
+  if (!element.wait)
+    element.wait = make_wait(over.word, std::move(over.text), {std::move(over.blocker)});
+}
+
 void note_refused(Pass& pass, const Candidate& candidate, std::string_view why) {
   Element& element = pass.elements[candidate.element];
   const PartitionSpec& partition = pass.cluster.spec().partitions[candidate.partition];

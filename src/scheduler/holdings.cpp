@@ -24,7 +24,8 @@ Pass::Pass(const PassInput& pass_input, const Profile& pass_profile)
       eligibility(pass_input.state, pass_input.now),
       shapes(cluster),
       quota(*pass_input.state.queues, cluster),
-      basis(priority_basis(*pass_input.state.spec)),
+      basis(priority_basis(pass_input.state, pass_input.now)),
+      limits(pass_input.state, pass_input.agenda, pass_input.now),
       blocked_nodes(cluster.size()),
       promised_nodes(cluster.size()) {
   plan.next_look = Instant::never();

@@ -11,8 +11,11 @@ namespace tutti::scheduler {
 // When the element could first be considered: submission or begin time.
 Instant eligible_since(const Workload& workload, const Gang* gang);
 
+// What one gang of it asks for at least: cpu, mem, node, gres/gpu, gres/gpu:TYPE.
+TresAmounts asked_by(const Workload& workload);
+
 // Priority in one partition.
 PriorityParts priority_in(const PriorityBasis& basis, const PartitionSpec& partition,
-                          const Workload& workload, Instant now);
+                          const WorkloadEntry& entry, Instant now);
 
 }  // namespace tutti::scheduler

@@ -10,6 +10,7 @@
 
 #include "scheduler/eligible.h"
 #include "scheduler/forecast.h"
+#include "scheduler/limits.h"
 #include "scheduler/place.h"
 #include "scheduler/plan.h"
 #include "scheduler/quota.h"
@@ -98,6 +99,7 @@ struct Pass {
   ShapeTable shapes;
   QuotaTree quota;
   PriorityBasis basis;
+  LimitBook limits;
 
   std::vector<Element> elements;      // by workload, gang
   std::vector<Candidate> candidates;  // in order
@@ -211,6 +213,7 @@ void explain(Pass& pass);
 void note_ineligible(Pass& pass, Element& element, const Ineligible& why);
 void note_over_quota(Pass& pass, const Candidate& candidate, const QuotaTree::Refusal& refusal);
 void note_refused(Pass& pass, const Candidate& candidate, std::string_view reason);
+void note_over_limit(Pass& pass, const Candidate& candidate, OverLimit over);
 void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement);
 void note_outlook(Pass& pass, const Candidate& candidate);
 void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +14,7 @@
 #include "base/time.h"
 #include "model/cluster_state.h"
 #include "model/views.h"
+#include "scheduler/fair_share.h"
 
 namespace tutti::scheduler {
 
@@ -125,13 +127,17 @@ Status check_can_ever_run(const ClusterSpec& spec, const Workload& workload);
 // The limit in force: what was asked, else the partition's default, else its maximum, else none.
 Duration time_limit_in(const PartitionSpec& partition, const Workload& workload);
 
-// What priorities are measured against; made once for many jobs. Cost: O(nodes + partitions).
+// What priorities are measured against; made once for many jobs. Cost: O(nodes + partitions), and
+// that of fair_shares().
 struct PriorityBasis {
   PriorityWeights weights;
   std::uint64_t nodes = 0, cpus = 0;
-  std::uint32_t partition_factor_max = 0;
+  std::uint32_t partition_factor_max = 0, qos_max = 0, association_max = 0;
+  std::shared_ptr<const AccountBook> book;
+  FairShares shares;
+  std::map<std::string, TresAmounts> held_by;  // what a partition has; only if TRES have weights
 };
-PriorityBasis priority_basis(const ClusterSpec& spec);
+PriorityBasis priority_basis(const ClusterState& state, Instant now);
 
 // Slurm's multifactor sum (man sprio), each part already weighted, in the first partition asked
 // for. The total is 0 while the job is held. The second form makes the basis each time.

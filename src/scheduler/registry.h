@@ -17,7 +17,7 @@ namespace tutti::scheduler {
 struct OrderPolicy {
   std::string_view name, sentence;
   std::uint64_t (*key)(const PriorityBasis& basis, const PartitionSpec& partition,
-                       const Workload& workload, Instant now);
+                       const WorkloadEntry& entry, Instant now);
 };
 
 // A rule of the partition that keeps a gang from being placed now.

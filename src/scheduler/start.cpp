@@ -111,6 +111,8 @@ void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
   start.backfilled = pass.somebody_waits;
   start.slots.reserve(placement.size());
   start.recalled = recalled;
+  pass.limits.started(*element.entry, pass.cluster.spec().partitions[candidate.partition],
+                      candidate.limit);
   Instant end = std::min(pass.end_of(candidate.limit), recalled);
   for (const Share& share : placement) {
     Slot slot = pass.free.start(share.node, share.take);
@@ -180,6 +182,7 @@ bool start_as(Pass& pass, const Candidate& candidate) {
       promise.drop();
     }
     if (!more) return true;
+    if (pass.limits.any() && !admit(pass, candidate)) return true;
     if (pass.plan.stats.work_units > pass.input.budget) return true;
     if (candidate.queue != kNoQueue) return pass.same_again = true;
   }

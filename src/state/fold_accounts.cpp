@@ -95,8 +95,9 @@ Status Fold::operator()(const AccountsConfigured& e) {
 AssociationId Fold::associate(const Workload& workload) {
   const std::string partition =
       workload.partitions->empty() ? std::string() : workload.partitions->front();
-  const Association* known =
-      association_for(*state.accounts, workload.account, workload.user, partition);
+  const std::string user =
+      workload.user.empty() ? fmt::format("{}", workload.uid) : workload.user;
+  const Association* known = association_for(*state.accounts, workload.account, user, partition);
   if (known) return known->id;
   AccountBook& book = edit(state.accounts);
   std::string account = workload.account;
@@ -108,12 +109,10 @@ AssociationId Fold::associate(const Workload& workload) {
     made.parent = kRootAssociation;
     put_association(book, std::move(made));
   }
-  put_association(book, user_in(book, account, workload.user));
-  AccountUser& user = book.users[workload.user];
-  user.name = workload.user;
-  if (user.default_account.empty() && !workload.account.empty()) user.default_account = account;
+  put_association(book, user_in(book, account, user));
+  book.users[user].name = user;
   ++book.version;
-  return book.find(account, workload.user)->id;
+  return book.find(account, user)->id;
 }
 
 void Fold::charge_gang(Gang& gang) {

@@ -332,6 +332,14 @@ bool parse_job(Words& words, Happening& out) {
       workload.hold = Hold::kUser;
     else if (words.take_if("reservation"))
       workload.extras.edit().reservation = std::string(words.take());
+    else if (words.take_if("user"))
+      workload.user = std::string(words.take());
+    else if (words.take_if("account"))
+      workload.account = std::string(words.take());
+    else if (words.take_if("qos"))
+      workload.qos = std::string(words.take());
+    else if (words.take_if("licenses"))
+      workload.extras.edit().licenses = std::string(words.take());
     else if (words.take_if("named"))
       workload.name = std::string(words.take());
     else if (words.take_if("after"))
@@ -380,6 +388,65 @@ bool parse_at(Words& words, Happening& out) {
   return !words.bad();
 }
 
+// "account a in b shares 3 jobs 2 gres/gpu 4", "user u in a shares 1 jobs 2".
+bool parse_association(Words& words, bool is_user, Scenario& scenario) {
+  Association one;
+  (is_user ? one.user : one.account) = std::string(words.take());
+  while (!words.done()) {
+    if (words.take_if("in"))
+      (is_user ? one.account : scenario.above[one.account]) = std::string(words.take());
+    else if (words.take_if("shares"))
+      one.shares = words.number();
+    else if (words.take_if("jobs"))
+      (is_user ? one.limits.jobs : one.limits.group_jobs) = words.number();
+    else if (words.take_if("minutes")) {
+      const std::string resource(words.take());
+      one.limits.group_minutes[resource] = words.number();
+    } else {
+      const std::string resource(words.take());
+      one.limits.group[resource] = words.number();
+    }
+  }
+  scenario.associations.push_back(std::move(one));
+  return !words.bad();
+}
+
+// "qos high priority 10 jobs-per-user 1 per-user gres/gpu 4 max-wall 1h cpu 8".
+bool parse_qos(Words& words, Scenario& scenario) {
+  Qos qos;
+  qos.name = std::string(words.take());
+  while (!words.done()) {
+    if (words.take_if("priority"))
+      qos.priority = words.number();
+    else if (words.take_if("jobs-per-user"))
+      qos.jobs_per_user = words.number();
+    else if (words.take_if("max-wall"))
+      qos.wall = Duration::seconds(words.seconds());
+    else {
+      TresAmounts& amounts = words.take_if("per-user") ? qos.per_user : qos.group;
+      const std::string resource(words.take());
+      amounts[resource] = words.number();
+    }
+  }
+  scenario.qos.push_back(std::move(qos));
+  return !words.bad();
+}
+
+// Lines of the account book, of licences and of how usage fades; nothing for others.
+std::optional<bool> parse_book(std::string_view first, Words& words, Scenario& scenario) {
+  if (first == "account" || first == "user")
+    return parse_association(words, first == "user", scenario);
+  if (first == "qos") return parse_qos(words, scenario);
+  if (first == "license") {
+    const std::string name(words.take());
+    scenario.spec.licenses[name] = words.number();
+    return !words.bad();
+  }
+  if (first != "half-life") return std::nullopt;
+  scenario.spec.priority.half_life = Duration::seconds(words.seconds());
+  return !words.bad();
+}
+
 bool parse_line(std::string_view line, Scenario& scenario) {
   Words words(line);
   std::string_view first = words.take();
@@ -392,6 +459,7 @@ bool parse_line(std::string_view line, Scenario& scenario) {
   }
   if (first == "partition") return parse_partition(words, scenario.spec);
   if (first == "queue") return parse_queue(words, scenario.queues);
+  if (auto good = parse_book(first, words, scenario)) return *good;
   if (first == "profile") {
     scenario.profile = std::string(words.take());
     return true;
@@ -406,7 +474,19 @@ bool parse_line(std::string_view line, Scenario& scenario) {
   }
   if (first == "weights") {
     scenario.spec.priority = PriorityWeights();
-    return words.take_if("slurm");
+    if (words.take_if("slurm")) return true;
+    // Only these: "weights fair-share 1000 qos 500".
+    scenario.spec.priority.age = scenario.spec.priority.fair_share = scenario.spec.priority.job_size = 0;
+    scenario.spec.priority.partition = 0;
+    while (!words.done()) {
+      if (words.take_if("fair-share"))
+        scenario.spec.priority.fair_share = words.number();
+      else if (words.take_if("qos"))
+        scenario.spec.priority.qos = words.number();
+      else
+        return false;
+    }
+    return !words.bad();
   }
   if (first == "show") {
     if (words.take_if("promises")) return scenario.with_promises = true;

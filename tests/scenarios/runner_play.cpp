@@ -24,6 +24,25 @@ class World {
     // Second 0 of a scenario; an Instant of 0 would mean "never set".
     apply(ClusterConfigured{scenario.spec});
     if (!scenario.queues.queues.empty()) apply(QueuesConfigured{scenario.queues, {}});
+    keep_book(scenario);
+  }
+
+  void keep_book(const Scenario& scenario) {
+    if (!scenario.qos.empty()) {
+      AccountsConfigured change;
+      change.qos = scenario.qos;
+      apply(change);
+    }
+    for (Association one : scenario.associations) {
+      auto above = scenario.above.find(one.account);
+      const std::string parent = !one.user.empty()                ? one.account
+                                 : above != scenario.above.end() ? above->second
+                                                                  : "root";
+      one.parent = state_.accounts->find(parent, "")->id;
+      AccountsConfigured change;
+      change.associations.push_back(one);
+      apply(change);
+    }
   }
 
   std::string run() {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "model/accounts.h"
 #include "model/cluster.h"
 #include "model/queues.h"
 #include "model/workload.h"
@@ -58,6 +59,9 @@ struct Happening {
 struct Scenario {
   ClusterSpec spec;
   QueueTree queues;
+  std::vector<Association> associations;  // as they are given; their parent is their account or
+  std::map<std::string, std::string> above;  // of an account: the one above it
+  std::vector<Qos> qos;
   std::string profile = "tutti";
   std::int64_t until = 1'000'000;
   bool with_devices = false;          // log tasks, CPUs and GPUs of every slot

@@ -75,6 +75,8 @@ void read_global(ConfigReading& reading, std::string_view key, const ConfigWord&
   } else if (key == "GresTypes") {
     for (std::string_view one : split(word.value, ',', EmptyPieces::kDrop))
       reading.gres_types.push_back(lower(trim(one)));
+  } else {
+    read_accounting_word(reading, key, word);
   }
 }
 

@@ -149,7 +149,7 @@ void set_partition_word(ConfigReading& reading, std::string_view key, const Conf
     partition.allow_accounts = names_of(word);
   } else if (key == "DenyAccounts") {
     partition.deny_accounts = names_of(word);
-  } else {
+  } else if (!set_partition_accounting(reading, key, word, partition)) {
     set_limit_word(reading, key, word, partition);
   }
 }

@@ -58,5 +58,9 @@ void read_node_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_partition_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_gres_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_global_line(ConfigReading& reading, const ConfigLine& line);
+// config_accounting.cpp; other keys are let pass.
+void read_accounting_word(ConfigReading& reading, std::string_view key, const ConfigWord& word);
+bool set_partition_accounting(ConfigReading& reading, std::string_view key, const ConfigWord& word,
+                              PartitionSpec& partition);
 
 }  // namespace tutti::slurm

@@ -22,6 +22,8 @@ constexpr std::array kSentences{
     Sentence{reason::kInvalidFeature, "Invalid feature specification"},
     Sentence{reason::kInvalidAccount, "Invalid account or account/partition combination specified"},
     Sentence{reason::kInvalidQos, "Invalid qos specification"},
+    Sentence{reason::kPolicyViolated,
+             "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"},
     Sentence{reason::kInvalidArray, "Invalid job array specification"},
     Sentence{reason::kInvalidDependency, "Job dependency problem"},
     Sentence{reason::kInvalidReservation, "Requested reservation is invalid"},

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 
 #include "frontend/slurm/view_format.h"
 
@@ -11,7 +12,8 @@ namespace tutti::slurm {
 namespace {
 
 struct Weights {
-  std::uint64_t age = 0, fair_share = 0, job_size = 0, partition = 0, qos = 0;
+  std::uint64_t age = 0, fair_share = 0, job_size = 0, partition = 0, qos = 0, association = 0;
+  std::map<std::string, std::uint32_t> tres;
 };
 
 // A line is a job, or the weights themselves.
@@ -42,6 +44,23 @@ void shares(L l, Out o) {
 }
 using P = PriorityParts;
 using W = Weights;
+
+// "cpu=12,gres/gpu=300": points of each resource, or the weights.
+void tres(L l, Out o) {
+  bool first = true;
+  auto list = [&](const auto& amounts) {
+    for (const auto& [resource, amount] : amounts) {
+      fmt::format_to(std::back_inserter(o), "{}{}={}", first ? "" : ",", resource, amount);
+      first = false;
+    }
+  };
+  if (l.row)
+    list(l.row->view->priority.tres);
+  else if (l.weights.tres.empty())
+    o += "(null)";
+  else
+    list(l.weights.tres);
+}
 
 struct Field {
   char letter;
@@ -85,8 +104,8 @@ constexpr std::array kFields{
     Field{'S', "SITE", [](L l, Out o) { o += l.row ? '0' : '1'; }},
     Field{'A', "AGE", points<&P::age, &W::age>},
     Field{'a', "AGE", shares<&P::age, &W::age>},
-    Field{'B', "ASSOC", [](L, Out o) { o += '0'; }},
-    Field{'b', "ASSOC", [](L, Out o) { o += "0.0000000"; }},
+    Field{'B', "ASSOC", points<&P::association, &W::association>},
+    Field{'b', "ASSOC", shares<&P::association, &W::association>},
     Field{'F', "FAIRSHARE", points<&P::fair_share, &W::fair_share>},
     Field{'f', "FAIRSHARE", shares<&P::fair_share, &W::fair_share>},
     Field{'J', "JOBSIZE", points<&P::job_size, &W::job_size>},
@@ -99,14 +118,7 @@ constexpr std::array kFields{
           [](L l, Out o) {
             if (l.row) fmt::format_to(std::back_inserter(o), "{}", l.row->view->priority.nice);
           }},
-    Field{'T', "TRES",
-          [](L l, Out o) {
-            if (!l.row) o += "(null)";
-          }},
-    Field{'t', "TRES",
-          [](L l, Out o) {
-            if (!l.row) o += "(null)";
-          }},
+    Field{'T', "TRES", tres}, Field{'t', "TRES", tres},
     Field{'c', "CLUSTER", [](L, Out) {}},
 };
 
@@ -126,10 +138,12 @@ std::string default_format(const SprioOptions& o, const Weights& w) {
     out += o.normalized ? share_letter : points_letter;
   };
   add(w.age, 'A', 'a');
+  add(w.association, 'B', 'b');
   add(w.fair_share, 'F', 'f');
   add(w.job_size, 'J', 'j');
   add(w.partition, 'P', 'p');
   add(w.qos, 'Q', 'q');
+  if (!w.tres.empty()) out += " %.20T";
   return out;
 }
 
@@ -161,7 +175,8 @@ void print_line(std::string& out, const ParsedFormat& format, const Line* line) 
 Output render_sprio(const StateView& view, const SprioOptions& o) {
   Output out;
   const PriorityWeights given = view.spec ? view.spec->priority : PriorityWeights{};
-  Weights weights{given.age, given.fair_share, given.job_size, given.partition, given.qos};
+  Weights weights{given.age, given.fair_share, given.job_size, given.partition, given.qos,
+                  given.association, given.tres};
   std::string text = o.format.empty() ? default_format(o, weights) : o.format;
   ParsedFormat format = parse_letter_format(text, field_by_letter, "iruYSAFJPQ");
   for (const std::string& word : format.unknown)

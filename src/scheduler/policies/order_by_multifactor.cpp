@@ -4,9 +4,9 @@
 namespace tutti::scheduler {
 
 OrderPolicy order_by_multifactor() {
-  return {"multifactor", "Slurm's sum of age, fair share, size and partition, less nice",
-          [](const PriorityBasis& basis, const PartitionSpec& partition, const Workload& workload,
-             Instant now) { return priority_in(basis, partition, workload, now).total; }};
+  return {"multifactor", "Slurm's sum of age, fair share, size, partition, QOS, association and TRES, less nice",
+          [](const PriorityBasis& basis, const PartitionSpec& partition, const WorkloadEntry& entry,
+             Instant now) { return priority_in(basis, partition, entry, now).total; }};
 }
 
 }  // namespace tutti::scheduler

@@ -4,7 +4,7 @@ namespace tutti::scheduler {
 
 OrderPolicy order_by_submission() {
   return {"submission", "who was eligible first goes first",
-          [](const PriorityBasis&, const PartitionSpec&, const Workload&, Instant) {
+          [](const PriorityBasis&, const PartitionSpec&, const WorkloadEntry&, Instant) {
             return std::uint64_t{0};
           }};
 }

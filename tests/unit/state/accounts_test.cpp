@@ -51,13 +51,16 @@ TEST(Accounts, WhoSubmitsFirstGetsOneShare) {
   EXPECT_EQ(ann->shares, 1u);
   EXPECT_EQ(ann->parent, book.find("vision", "")->id);
   EXPECT_EQ(book.find("vision", "")->parent, kRootAssociation);
-  EXPECT_EQ(book.users.at("ann").default_account, "vision");
+  EXPECT_EQ(book.users.at("ann").default_account, "") << "only an administrator says which";
   EXPECT_EQ(world.entry(w.id).association, ann->id);
   // Without an account it is the default one; of somebody without one, root.
+  AccountsConfigured e;
+  e.users = {{"ann", "vision", AdminLevel::kNone}};
+  world.must(e);
   w.account.clear();
   w.id = WorkloadId(world.state.next_id);
   world.must(WorkloadSubmitted{w});
-  EXPECT_EQ(world.entry(w.id).association, ann->id);
+  EXPECT_EQ(world.entry(w.id).association, world.state.accounts->find("vision", "ann")->id);
   w.user = "bob";
   w.id = WorkloadId(world.state.next_id);
   world.must(WorkloadSubmitted{w});
