@@ -4,6 +4,7 @@
 
 #include "base/index_set.h"
 #include "controller/core.h"
+#include "controller/reservation_rules.h"
 #include "controller/facts.h"
 #include "model/reasons.h"
 #include "model/views.h"
@@ -27,10 +28,8 @@ const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& 
   return nullptr;
 }
 
-// Reservations, and accounts that partitions ask for.
+// Accounts that partitions ask for.
 Status check_names(const ClusterSpec& spec, const Workload& w) {
-  if (!w.extras->reservation.empty())
-    return refused(reason::kInvalidReservation, fmt::format("reservation {} does not exist", w.extras->reservation));
   for (const std::string& name : w.partitions) {
     const PartitionSpec& p = *find_partition(spec, name);
     auto has = [&](const std::vector<std::string>& list) { return std::find(list.begin(), list.end(), w.account) != list.end(); };
@@ -79,6 +78,9 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
   if (Status allowed = check_partitions(caller, w); !allowed) return allowed;
   if (Status booked = check_accounting(w); !booked) return booked;
   if (Status known = check_names(spec, w); !known) return known;
+  if (w.user.empty()) w.user = users_.user_name(w.uid);
+  auto in_group = [&](const std::string& group) { return users_.in_group(w.uid, group); };
+  if (Status usable = may_use(state_, w, in_group, now_); !usable) return usable;
   if (w.is_array()) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);
