@@ -39,6 +39,12 @@ Duration Pass::occupancy(Duration limit) const {
   return limit.is_infinite() ? limit : limit + input.state.spec->kill_wait;
 }
 
+const Charge& Pass::charge_of_shape(std::uint32_t shape) {
+  std::optional<Charge>& charge = shape_states[shape].charge;
+  if (!charge) charge = charge_of(shapes[shape]);
+  return *charge;
+}
+
 // Ends within its limit and the grace of its ending; what is overdue or ending already, soon.
 Instant expected_end(const Gang& gang, Instant now, Duration kill_wait) {
   Instant soon = now + std::max(kill_wait, Duration::seconds(1));
@@ -51,12 +57,6 @@ Instant expected_end(const Gang& gang, Instant now, Duration kill_wait) {
   if (!gang.limit_end.is_set() || gang.limit_end >= Instant::never()) return Instant::never();
   Instant end = gang.limit_end + kill_wait;
   return end > now ? end : soon;
-}
-
-const Charge& Pass::charge_of_shape(std::uint32_t shape) {
-  std::optional<Charge>& charge = shape_states[shape].charge;
-  if (!charge) charge = charge_of(shapes[shape]);
-  return *charge;
 }
 
 namespace {
