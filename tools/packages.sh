@@ -3,7 +3,7 @@
 
 # Without these nothing is built.
 tutti_packages_build="g++ cmake ninja-build libfmt-dev libexpected-dev rapidjson-dev libsqlite3-dev
-  libssl-dev zlib1g-dev libboost1.81-dev libspdlog-dev libcli11-dev"
+  libyaml-cpp-dev libssl-dev zlib1g-dev libboost1.81-dev libspdlog-dev libcli11-dev"
 # The build works without them, slower.
 tutti_packages_fast="ccache mold"
 # The example and the end-to-end test of real distributed training.

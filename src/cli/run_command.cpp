@@ -33,6 +33,7 @@ int run_run(const RunOptions& options) {
   LocalZone zone;
   slurm::ClientContext context = client_context(zone);
   context.environment.remove("SLURM_JOB_ID");  // a job of its own, also inside another
+  if (!options.queue.empty()) context.environment.set("TUTTI_QUEUE", options.queue);
   auto lowered = slurm::lower_srun(words, context);
   if (!lowered) return finish(lowered.error());
   ApiClient api;

@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "cli/controller_command.h"
 #include "cli/help_texts.h"
+#include "cli/queue_command.h"
 #include "cli/slurm_context.h"
 #include "cli/tutti_commands.h"
 #include "cli/version.h"
@@ -33,7 +34,14 @@ void add_up(CLI::App& app, int& code) {
   up->add_option("--gpus", options->gpus, "GPUs of each virtual node, [TYPE:]N (default rtxpro6000:8)");
   up->add_option("--mem", options->memory, "Memory of each virtual node (default 1000000M)");
   up->add_option("--listen", options->listen, "Serve programs at [ADDRESS:]PORT over TCP too, with the token in DIR/token; loopback unless an address is given; none = no longer");
-  up->callback([options, &code] { code = run_up(*options); });
+  auto queues = std::make_shared<QueueFileOptions>();
+  up->add_option("--queues", queues->file, "Bring the queues of this file into force, as `tutti queue apply` does");
+  up->callback([options, queues, &code] {
+    if (!queues->file.empty() && !check_queue_file(*queues)) return void(code = 1);
+    code = run_up(*options);
+    queues->state_dir = options->state_dir;
+    if (code == 0 && !queues->file.empty()) code = run_queue_file(*queues);
+  });
 }
 
 void add_down(CLI::App& app, int& code) {
@@ -58,6 +66,7 @@ void add_run(CLI::App& app, int& code) {
   run->add_option("--time", options->time, "Time limit, as sbatch takes it");
   run->add_option("--partition", options->partition, "Partition");
   run->add_option("--name", options->name, "Job name");
+  run->add_option("--queue", options->queue, "Queue whose quota it counts for");
   run->add_option("command", options->command, "The command and its arguments")->required();
   run->positionals_at_end();
   run->prefix_command(false);
@@ -132,6 +141,36 @@ void add_compare(CLI::App& app, int& code) {
   compare->callback([options, &code] { code = run_compare(*options); });
 }
 
+void add_queues(CLI::App& app, int& code) {
+  auto* queue = app.add_subcommand("queue", "Queues with their quotas: apply a file, list, show, delete, export");
+  queue->require_subcommand(1);
+  auto file = std::make_shared<QueueFileOptions>();
+  auto* apply = queue->add_subcommand("apply", "Make the queues what the file says, all of them, at once, without a restart");
+  apply->add_option("file", file->file, "Tutti's own YAML (docs/quotas.md); - is the standard input")->required();
+  apply->add_flag("--check", file->check_only, "Say what is wrong and what would change; change nothing");
+  apply->callback([file, &code] { code = run_queue_file(*file); });
+  auto list_options = std::make_shared<QueueListOptions>();
+  auto* list = queue->add_subcommand("list", "All queues with what is used of them");
+  list->add_flag("--json", list_options->json, "As JSON");
+  list->callback([list_options, &code] { code = run_queue_list(*list_options); });
+  auto show_options = std::make_shared<QueueListOptions>();
+  auto* show = queue->add_subcommand("show", "One queue");
+  show->add_option("name", show_options->name, "Its name")->required();
+  show->add_flag("--json", show_options->json, "As JSON");
+  show->callback([show_options, &code] { code = run_queue_list(*show_options); });
+  auto names = std::make_shared<std::vector<std::string>>();
+  auto* remove = queue->add_subcommand("delete", "Remove queues; what runs goes on");
+  remove->add_option("name", *names, "Their names")->required();
+  remove->callback([names, &code] { code = run_queue_delete(*names); });
+  queue->add_subcommand("export", "The queues in force, as a file for `apply`")->callback([&code] { code = run_queue_export(); });
+  auto manifests = std::make_shared<QueueFileOptions>();
+  manifests->manifests = true;
+  auto* kube = app.add_subcommand("apply", "Add or change the queues of Kueue's and Volcano's manifests");
+  kube->add_option("-f,--filename", manifests->file, "The manifests; - is the standard input")->required();
+  kube->add_flag("--check", manifests->check_only, "Say what is wrong and what would change; change nothing");
+  kube->callback([manifests, &code] { code = run_queue_file(*manifests); });
+}
+
 void add_daemons(CLI::App& app, int& code) {
   auto* controller = app.add_subcommand("controller", "Run the controller in the foreground (`up` does it)");
   auto state = std::make_shared<std::string>(default_state_dir());
@@ -169,6 +208,7 @@ int run_tutti(Words words) {
   add_run(app, code);
   add_questions(app, code);
   add_compare(app, code);
+  add_queues(app, code);
   add_daemons(app, code);
   if (auto unknown = unknown_command(app, words); !unknown.empty()) {
     print_err(unknown);

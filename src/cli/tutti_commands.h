@@ -25,7 +25,7 @@ int run_down(const DownOptions& options);
 struct RunOptions {
   std::string gpus;  // "[TYPE:]N"
   std::uint32_t nodes = 1, tasks = 0, cpus = 0;
-  std::string memory, time, partition, name;
+  std::string memory, time, partition, name, queue;
   bool detach = false;
   std::vector<std::string> command;
 };

@@ -162,6 +162,7 @@ void Core::on_call(ApiCall call) {
   if (call.path == "/v1/accounts") return on_accounts(call);
   if (call.path == "/v1/reservations") return on_reservation_request(call);
   if (call.path == "/v1/configure") return on_configure(call);
+  if (call.path == "/v1/queues") return on_queues_request(call);
   if (call.path == "/v1/shutdown") return on_shutdown(call);
   if (call.path == "/v1/wait") return on_wait(std::move(call));
   refuse(call, Error{ErrorCode::kNotFound, "unknown_path", fmt::format("no such interface: {}", call.path), {}});

@@ -133,6 +133,7 @@ class Core {
   void on_node_request(ApiCall& call);
   void on_partition_request(ApiCall& call);
   void on_configure(ApiCall& call);
+  void on_queues_request(ApiCall& call);  // core_queues.cpp
   void on_shutdown(ApiCall& call);
   // core_reservations.cpp
   void on_reservation_request(ApiCall& call);
@@ -142,6 +143,11 @@ class Core {
   void end_all(bool requeue);
   void move_books(const ClusterSpec& from, const ClusterSpec& to);
   void fail_gangs_on(NodeIndex node, const std::string& why);
+  // core_groups.cpp
+  std::vector<GangId> preparing_peers(const Gang& gang) const;
+  void go_together(GangId gang);
+  void release_peers(const Gang& failed, const std::string& reason, Instant retry_at);
+  Status check_group(const Workload& workload) const;
   // core_gangs.cpp
   void start_gang(const scheduler::Start& start);
   void prepare(const Gang& gang, std::optional<NodeIndex> only = std::nullopt);

@@ -105,9 +105,7 @@ void Core::gang_ready(const Gang& g, NodeIndex node) {
   GangCall* call = calls_.edit(g.id);
   if (!call || call->epoch != g.epoch) return;
   call->missing.erase(node);
-  if (!call->missing.empty()) return;
-  calls_.close(g.id);
-  go(g);
+  if (call->missing.empty()) go_together(g.id);
 }
 
 void Core::go(const Gang& prepared) {
@@ -154,6 +152,7 @@ void Core::roll_call_failed(const Gang& g, NodeIndex node, const std::string& re
   for (NodeIndex n : nodes) send(n, to_agent::Abort{{id, epoch, kExternStep}});
   avoidances_.insert({now_ + kAvoidFor, id.value()});
   tell_gang_changed(*gang(id), false);
+  release_peers(*gang(id), reason, gang(id)->eligible);
 }
 
 void Core::end_gang(GangId id, GangEnding ending, const std::string& notice, bool at_once) {
@@ -180,6 +179,7 @@ void Core::end_gang(GangId id, GangEnding ending, const std::string& notice, boo
     }
     record(std::move(ending));
     calls_.close(id);
+    go_together(id);  // those of its group wait for it no longer
     if (pending) {
       finish_gang(id);
       return;

@@ -9,6 +9,7 @@
 #include "model/reasons.h"
 #include "model/views.h"
 #include "scheduler/plan.h"
+#include "scheduler/queue_rules.h"
 
 namespace tutti::controller {
 
@@ -81,6 +82,8 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
   if (w.user.empty()) w.user = users_.user_name(w.uid);
   auto in_group = [&](const std::string& group) { return users_.in_group(w.uid, group); };
   if (Status usable = may_use(state_, w, in_group, now_); !usable) return usable;
+  if (Status takes = scheduler::check_queue_takes(*state_.queues, w); !takes) return takes;
+  if (Status member = check_group(w); !member) return member;
   if (w.is_array()) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);

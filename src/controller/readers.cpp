@@ -11,7 +11,9 @@
 #include "base/index_set.h"
 #include "controller/job_lookup.h"
 #include "controller/whatif.h"
+#include "model/queue_api.h"
 #include "model/reasons.h"
+#include "scheduler/queue_rules.h"
 
 namespace tutti::controller {
 
@@ -143,6 +145,10 @@ struct Readers::Impl {
     if (call.path == "/v1/history") {
       auto text = history_json(*picture, call.query);
       return text ? HttpAnswer{200, std::move(*text)} : refusal(text.error(), 400);
+    }
+    if (call.path == "/v1/queues") {
+      const QueuesView view{*picture->state.queues, scheduler::queue_uses(picture->state)};
+      return {200, to_json(view)};
     }
     if (call.path == "/v1/diag") {
       DiagView diag = picture->diag;

@@ -114,6 +114,15 @@ void extras_lines(Lines& out, const WorkloadExtras& extras) {
   out.text("mail type", extras.mail_type);
   out.text("wckey", extras.wckey);
   out.list("clusters", extras.clusters);
+  out.text("queue", extras.terms.queue);
+  if (!extras.terms.group.empty())
+    out.line("group", fmt::format("{} of {}", extras.terms.group, extras.terms.group_size));
+  out.list("gpu types", extras.terms.gpu_types);
+  if (extras.terms.reclaim != ReclaimMode::kDefault)
+    out.line("reclaim", enum_name(extras.terms.reclaim));
+  out.duration("notice", extras.terms.notice);
+  if (extras.terms.min_runtime != Duration())
+    out.line("runs at least", format_duration(extras.terms.min_runtime));
   if (extras.fixed_priority) out.line("priority", fmt::format("{}", *extras.fixed_priority));
   out.list("not honoured", extras.not_honoured);
 }

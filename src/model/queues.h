@@ -22,6 +22,7 @@ struct QuotaSpec {
   std::optional<std::uint64_t> nominal;
   std::optional<std::uint64_t> borrowing_limit;  // above nominal, from the parent; none = no limit
   std::optional<std::uint64_t> lending_limit;    // of nominal, to others; none = all of it
+  std::optional<std::uint64_t> limit;            // never more than this, whoever could lend it
   friend bool operator==(const QuotaSpec&, const QuotaSpec&) = default;
 };
 template <class A>
@@ -30,6 +31,7 @@ void describe(A& a, QuotaSpec& x) {
   a("nominal", x.nominal);
   a("borrowing_limit", x.borrowing_limit);
   a("lending_limit", x.lending_limit);
+  a("limit", x.limit);
 }
 
 enum class QueueOrder : std::uint8_t { kMultifactor, kFifo, kDrf, kExpected };
@@ -83,6 +85,7 @@ struct QueueSpec {
   std::optional<std::uint64_t> loss_budget_gpu_seconds;  // per hour, of what is taken from it
   std::vector<std::string> gpu_types;  // in the order in which they are tried; empty = any
   std::vector<std::string> accounts;   // whose jobs come here unless they name a queue
+  std::vector<std::string> aliases;    // by which a workload may name it too: "team-a/lq"
   friend bool operator==(const QueueSpec&, const QueueSpec&) = default;
 };
 template <class A>
@@ -103,6 +106,7 @@ void describe(A& a, QueueSpec& x) {
   a("loss_budget_gpu_seconds", x.loss_budget_gpu_seconds);
   a("gpu_types", x.gpu_types);
   a("accounts", x.accounts);
+  a("aliases", x.aliases);
 }
 
 struct QueueTree {

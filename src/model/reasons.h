@@ -15,6 +15,7 @@ inline constexpr std::string_view kInvalidAccount = "invalid_account";
 inline constexpr std::string_view kInvalidQos = "invalid_qos";
 // A limit on submissions, or one that its QOS refuses at once (DenyOnLimit).
 inline constexpr std::string_view kPolicyViolated = "policy_violated";
+inline constexpr std::string_view kInvalidQueue = "invalid_queue";
 inline constexpr std::string_view kInvalidArray = "invalid_array";
 inline constexpr std::string_view kInvalidDependency = "invalid_dependency";
 inline constexpr std::string_view kInvalidReservation = "invalid_reservation";
@@ -56,6 +57,8 @@ inline constexpr std::string_view kBeginTime = "begin_time";
 inline constexpr std::string_view kHeldUser = "held_user";
 inline constexpr std::string_view kHeldAdmin = "held_admin";
 inline constexpr std::string_view kArrayThrottle = "array_throttle";
+inline constexpr std::string_view kGroupIncomplete = "group_incomplete";
+inline constexpr std::string_view kInvalidGroup = "invalid_group";  // at submit
 inline constexpr std::string_view kPartitionStopped = "partition_down";
 inline constexpr std::string_view kPartitionInactive = "partition_inactive";
 inline constexpr std::string_view kPartitionNodeLimit = "partition_node_limit";

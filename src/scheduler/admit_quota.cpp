@@ -35,7 +35,7 @@ void add_flavours(Pass& pass, const Candidate& candidate) {
   const ShapeTable::Within within = within_of(pass, candidate.reservation);
   std::vector<std::uint32_t> flavours;
   for (const std::string& type : types_to_try(pass, candidate.queue, workload)) {
-    std::vector<RoleAsk> roles = *workload.roles;
+    std::vector<RoleAsk> roles = element.roles ? *element.roles : *workload.roles;
     for (RoleAsk& ask : roles)
       if (ask.gpu_type.empty()) ask.gpu_type = type;
     pass.flavour_roles.push_back(std::move(roles));

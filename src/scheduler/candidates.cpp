@@ -99,12 +99,16 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     candidate.partition = static_cast<std::uint32_t>(*partition);
     candidate.rank = rank++;
     candidate.tier = spec.priority_tier;
-    candidate.shape = pass.shapes.intern(*partition, workload.roles, avoided(element), within);
+    candidate.shape = pass.shapes.intern(*partition, element.roles ? *element.roles : *workload.roles,
+                                         avoided(element), within);
     candidate.reservation = reservation.value_or(kNoLimit);
     candidate.queue = pass.quota.queue_of(workload).value_or(kNoQueue);
     candidate.key = pass.profile.order.key(pass.basis, spec, *element.entry, pass.input.now);
     candidate.since = eligible_since(workload, element.gang);
     candidate.limit = time_limit_in(spec, workload);
+    for (std::uint32_t member : element.members)  // a group is planned until its last one ends
+      candidate.limit = std::max(candidate.limit,
+                                 time_limit_in(spec, pass.elements[member].entry->workload));
     pass.candidates.push_back(candidate);
   };
   if (workload.partitions.empty()) add("");
@@ -141,8 +145,9 @@ void find_eligible(Pass& pass) {
 
 void put_in_order(Pass& pass) {
   pass.candidates.reserve(pass.elements.size());
+  join_groups(pass);
   for (std::uint32_t i = 0; i < pass.elements.size(); ++i)
-    if (!pass.elements[i].wait) add_candidates(pass, i);
+    if (!pass.elements[i].wait && !pass.elements[i].leader) add_candidates(pass, i);
   pass.shape_states.resize(pass.shapes.size());
   if (!pass.quota.empty()) prepare_quota(pass);  // admit_quota.cpp
   pass.plan.stats.shapes = pass.shapes.size();

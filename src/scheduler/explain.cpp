@@ -48,6 +48,9 @@ std::string ineligible_text(const Element& element, std::string_view why) {
     return fmt::format("at most {} of the array run at once", workload.array_throttle);
   if (why == reason::kReservationGone)
     return fmt::format("its reservation {} does not exist any more", workload.extras->reservation);
+  if (why == reason::kGroupIncomplete)
+    return fmt::format("waits until all {} gangs of its group {} may start",
+                       workload.extras->terms.group_size, workload.extras->terms.group);
   if (why == reason::kPartitionStopped) return "none of its partitions exists any more";
   std::vector<std::string> all;
   for (const Dependency& each : workload.extras->dependencies) all.push_back(dependency_text(each));
@@ -66,6 +69,8 @@ std::vector<std::string> ineligible_blockers(const Element& element, std::string
   }
   if (why == reason::kArrayThrottle)
     return {fmt::format("array limit %{}", element.entry->workload.array_throttle)};
+  if (why == reason::kGroupIncomplete)
+    return {"group " + element.entry->workload.extras->terms.group};
   if (why == reason::kBeginTime || why == reason::kRetrying) return {"time"};
   if (why == reason::kCleaning) return {"clean-up"};
   if (why == reason::kReservationGone)

@@ -7,6 +7,7 @@
 #include <map>
 
 #include "scheduler/lint.h"
+#include "scheduler/queue_rules.h"
 
 namespace tutti::scheduler {
 
@@ -26,16 +27,6 @@ Amounts amounts_of(const ClusterSpec& spec, const std::vector<Slot>& slots) {
     }
   }
   return out;
-}
-
-const QueueSpec* queue_of(const QueueTree& tree, const Workload& workload) {
-  const std::string& named = workload.extras->terms.queue;
-  if (!named.empty()) return tree.find(named);
-  for (const QueueSpec& queue : tree.queues)
-    if (!workload.account.empty() && std::find(queue.accounts.begin(), queue.accounts.end(),
-                                               workload.account) != queue.accounts.end())
-      return &queue;
-  return tree.find(tree.default_queue);
 }
 
 struct Books {
@@ -76,20 +67,23 @@ std::vector<std::string> lint_quotas(const PassInput& input, const Plan& plan) {
         gang ? input.state.workloads.find(gang->workload.value()) : nullptr;
     if (!entry) continue;
     const Amounts amounts = amounts_of(*input.state.spec, gang->slots);
-    books.add(books.used, queue_of(tree, entry->workload), amounts);
+    books.add(books.used, queue_for(tree, entry->workload), amounts);
   }
   books.before = books.used;
   for (const Start& start : plan.starts) {
     const WorkloadEntry* entry = input.state.workloads.find(start.element.workload.value());
     if (entry)
-      books.add(books.used, queue_of(tree, entry->workload),
+      books.add(books.used, queue_for(tree, entry->workload),
                 amounts_of(*input.state.spec, start.slots));
   }
   for (const QueueSpec& queue : tree.queues)
     for (const QuotaSpec& quota : queue.quotas) {
-      if (!quota.nominal) continue;
       const std::uint64_t uses = books.used[queue.name][quota.resource];
       if (uses == books.before[queue.name][quota.resource]) continue;  // nothing of it has started
+      if (quota.limit && uses > *quota.limit)
+        findings.push_back(fmt::format("queue {} uses {} {} and its limit is {}", queue.name, uses,
+                                       quota.resource, *quota.limit));
+      if (!quota.nominal) continue;
       const std::uint64_t taken = uses + books.kept_by_children(queue, quota.resource);
       const bool root = queue.parent.empty();
       if (!root && !quota.borrowing_limit) continue;

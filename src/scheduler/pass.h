@@ -26,6 +26,9 @@ struct Element {
   const Gang* gang = nullptr;
   std::uint32_t throttle_room = kNoLimit;  // elements of the array that may still start
   bool settled = false;                    // nothing more is decided about it in this pass
+  std::vector<std::uint32_t> members;      // it leads a group: the other elements, in order
+  const std::vector<RoleAsk>* roles = nullptr;  // what is placed as one: of the whole group
+  std::optional<std::uint32_t> leader;     // the element of its group that stands for it
   std::optional<Timeline::Owner> promise;  // the one it has
   std::optional<std::uint32_t> kept;       // position in Pass::kept: it had a firm one before
   std::shared_ptr<const Wait> wait;        // why what is left of it waits
@@ -119,7 +122,7 @@ struct Pass {
   std::vector<Element> elements;      // by workload, gang
   std::vector<Candidate> candidates;  // in order
   std::vector<ShapeState> shape_states;
-  std::deque<std::vector<RoleAsk>> flavour_roles;  // what the flavours' shapes refer to
+  std::deque<std::vector<RoleAsk>> flavour_roles;  // what shapes of flavours and groups refer to
   std::vector<std::uint32_t> blocked_shapes;       // in order of their first blocked element
   bool somebody_waits = false;                     // for room that will come
   bool somebody_throttled = false;                 // an array at its limit
@@ -155,6 +158,11 @@ void book_holdings(Pass& pass);
 void find_eligible(Pass& pass);
 // The nodes that users of a reservation (a position in Pass::reserved, or kNoLimit) may use.
 ShapeTable::Within within_of(const Pass& pass, std::uint32_t reservation);
+// groups.cpp. The gangs of a group become one request, led by the first; those of a group that is
+// not complete wait.
+void join_groups(Pass& pass);
+// What became of the leader is true of all.
+void settle_groups(Pass& pass);
 // Candidates in order.
 void put_in_order(Pass& pass);
 // Queues: what waits could use, deserved shares, and the shapes of each GPU type.

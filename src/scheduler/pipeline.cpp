@@ -37,6 +37,7 @@ Plan plan(const PassInput& input) {
   }
   settle_reclaim(pass);   // reclaim.cpp
   settle_promises(pass);  // promises.cpp
+  settle_groups(pass);    // groups.cpp
   explain(pass);          // explain.cpp
   return std::move(pass.plan);
 }

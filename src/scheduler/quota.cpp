@@ -43,8 +43,11 @@ QuotaTree::QuotaTree(const QueueTree& spec, const ClusterIndex& cluster)
       if (quota.nominal) cell.nominal = to_units(resource, *quota.nominal);
       if (quota.borrowing_limit) cell.borrow = to_units(resource, *quota.borrowing_limit);
       if (quota.lending_limit) cell.lend = to_units(resource, *quota.lending_limit);
+      if (quota.limit) cell.limit = to_units(resource, *quota.limit);
     }
   }
+  for (QueueId id = 0; id < nodes_.size(); ++id)
+    for (const std::string& alias : spec.queues[id].aliases) by_name_.emplace(alias, id);
 }
 
 std::uint32_t QuotaTree::resource_of(std::string_view name) const {
@@ -107,6 +110,9 @@ std::optional<QueueId> QuotaTree::queue_of(const Workload& workload) const {
     auto found = by_account_.find(workload.account);
     if (found != by_account_.end()) return found->second;
   }
+  if (!workload.partitions.empty())
+    if (auto found = find(workload.partitions->front()); found && nodes_[*found].children.empty())
+      return found;
   return find(spec_.default_queue);
 }
 
@@ -148,7 +154,7 @@ void QuotaTree::share_out(const std::vector<QueueId>& queues, std::uint32_t reso
     std::vector<QueueId> hungry;
     for (QueueId id : open) {
       Cell& cell = nodes_[id].cells[resource];
-      const std::uint64_t wants = cell.demand - cell.amount;
+      const std::uint64_t wants = std::min(cell.demand, cell.limit) - cell.amount;
       const std::uint64_t part = std::min(
           {wants, std::max<std::uint64_t>(round * spec_.queues[id].weight / weights, 1), amount});
       cell.amount += part;
@@ -244,12 +250,17 @@ bool QuotaTree::climb(QueueId queue, std::uint32_t resource, std::uint64_t amoun
   return true;
 }
 
+std::uint64_t QuotaTree::most(QueueId queue, const Cell& cell) const {
+  const bool root = nodes_[queue].parent == kNone;
+  return std::min(root ? cell.amount : sum_of(cell.amount, cell.borrow), cell.limit);
+}
+
 QuotaTree::Fit QuotaTree::judge(QueueId queue, const Charge& amount) const {
   Fit fit = Fit::kWithinNominal;
   each(amount, [&](std::uint32_t resource, std::uint64_t units) {
     climb(queue, resource, units, [&](QueueId id, const Cell& cell, std::uint64_t after) {
-      if (after <= cell.amount) return true;
-      const bool may = nodes_[id].parent != kNone && after <= sum_of(cell.amount, cell.borrow);
+      if (after <= std::min(cell.amount, cell.limit)) return true;
+      const bool may = after <= most(id, cell);
       fit = std::max(fit, may ? Fit::kBorrows : Fit::kOver);
       return may;
     });
@@ -262,15 +273,15 @@ std::optional<QuotaTree::Refusal> QuotaTree::refusal(QueueId queue, const Charge
   each(amount, [&](std::uint32_t resource, std::uint64_t units) {
     if (out) return;
     climb(queue, resource, units, [&](QueueId id, const Cell& cell, std::uint64_t after) {
-      const bool root = nodes_[id].parent == kNone;
-      if (after <= cell.amount || (!root && after <= sum_of(cell.amount, cell.borrow))) return true;
+      const std::uint64_t all = most(id, cell);
+      if (after <= all) return true;
       out = Refusal{id,
                     resource_name(resource),
                     from_units(resource, units),
                     from_units(resource, cell.claim()),
-                    from_units(resource, cell.amount),
-                    root ? 0 : from_units(resource, cell.borrow),
-                    root};
+                    from_units(resource, std::min(cell.amount, all)),
+                    from_units(resource, all - std::min(cell.amount, all)),
+                    nodes_[id].parent == kNone};
       return false;
     });
   });

@@ -10,7 +10,7 @@
 //   kept       the part of the amount that it does not lend (amount - lending limit)
 //   claim      what its subtree takes of its parent: max(used or the children's claims, kept)
 // A start is allowed when afterwards claim <= amount + borrowing limit at every node up to the
-// root, and claim <= amount at the root. It is within nominal when claim <= amount at every node.
+// root, claim <= amount at the root, and claim <= limit everywhere. It is within nominal when claim <= amount at every node.
 #pragma once
 
 #include <cstdint>
@@ -55,8 +55,8 @@ class QuotaTree {
   const QueueSpec& spec(QueueId queue) const { return spec_.queues[queue]; }
   std::optional<QueueId> find(std::string_view name) const;
   std::optional<QueueId> parent(QueueId queue) const;
-  // The queue of a workload: the one it names, else its account's, else the default one. nullopt:
-  // none, so that no quota applies to it.
+  // The queue of a workload: the one it names, else its account's, else one called like its first
+  // partition, else the default one. nullopt: none, so that no quota applies to it.
   std::optional<QueueId> queue_of(const Workload& workload) const;
 
   // What pending and running work could use, for deserved shares; then settle().
@@ -107,7 +107,7 @@ class QuotaTree {
     std::uint64_t borrow = kUnlimited, kept = 0;
     std::uint64_t used = 0, taken = 0;  // taken: used, of an inner node the children's claims
     std::uint64_t demand = 0;
-    std::uint64_t lend = kUnlimited;
+    std::uint64_t lend = kUnlimited, limit = kUnlimited;
     bool deserves = false;  // listed without a nominal
     std::uint64_t claim() const { return taken > kept ? taken : kept; }
   };
@@ -118,6 +118,8 @@ class QuotaTree {
   };
   static constexpr std::uint32_t kNone = ~std::uint32_t{0};
 
+  // What the claim of a node may grow to.
+  std::uint64_t most(QueueId queue, const Cell& cell) const;
   std::uint32_t resource_of(std::string_view name) const;
   std::string resource_name(std::uint32_t resource) const;
   std::uint64_t to_units(std::uint32_t resource, std::uint64_t amount) const;

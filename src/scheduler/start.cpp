@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "model/reasons.h"
+#include "scheduler/order.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {
@@ -100,26 +101,33 @@ Instant recalled_at(const Pass& pass, const RoomNow& room, const Placement& plac
   return out;
 }
 
-void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
-                const Placement& placement, Instant recalled) {
-  Element& element = pass.elements[candidate.element];
+struct Booking {
+  const Candidate& candidate;
+  const Shape& shape;
+  const Placement& placement;
+  Instant recalled;
+};
+
+// `roles` are those of the placement from the first on, for a member of a group.
+void book_element(Pass& pass, const Booking& booking, Element& element, Duration limit,
+                  std::uint32_t first_role, std::uint32_t roles) {
+  const Candidate& candidate = booking.candidate;
   auto owner = static_cast<Timeline::Owner>(pass.owners.size());
   pass.owners.push_back(element.ref);
   Start start;
   start.element = element.ref;
   start.partition = pass.cluster.spec().partitions[candidate.partition].name;
-  start.limit = candidate.limit;
+  start.limit = limit;
   start.backfilled = pass.somebody_waits;
-  start.slots.reserve(placement.size());
-  start.recalled = recalled;
-  pass.limits.started(*element.entry, pass.cluster.spec().partitions[candidate.partition],
-                      candidate.limit);
-  Instant end = std::min(pass.end_of(candidate.limit), recalled);
-  for (const Share& share : placement) {
+  start.recalled = booking.recalled;
+  pass.limits.started(*element.entry, pass.cluster.spec().partitions[candidate.partition], limit);
+  Instant end = std::min(pass.end_of(limit), booking.recalled);
+  for (const Share& share : booking.placement) {
+    if (share.role < first_role || share.role - first_role >= roles) continue;
     Slot slot = pass.free.start(share.node, share.take);
-    slot.role = share.role;
+    slot.role = share.role - first_role;
     slot.tasks = share.tasks;
-    slot.exclusive = shape.roles[share.role].exclusive;
+    slot.exclusive = booking.shape.roles[share.role].exclusive;
     start.slots.push_back(std::move(slot));
     pass.timeline.add_release(share.node, {end, owner, share.take});
     if (end >= Instant::never()) pass.forecaster.note_endless(share.node);
@@ -128,6 +136,25 @@ void book_start(Pass& pass, const Candidate& candidate, const Shape& shape,
     pass.quota.charge(candidate.queue, charge_of(pass.cluster, start.slots));
   pass.plan.starts.push_back(std::move(start));
   ++pass.plan.stats.placed;
+}
+
+void book_start(Pass& pass, const Booking& booking) {
+  const Candidate& candidate = booking.candidate;
+  Element& leader = pass.elements[candidate.element];
+  if (leader.members.empty())
+    return book_element(pass, booking, leader, candidate.limit, 0,
+                        static_cast<std::uint32_t>(booking.shape.roles.size()));
+  const PartitionSpec& partition = pass.cluster.spec().partitions[candidate.partition];
+  std::uint32_t first = 0;
+  auto book = [&](Element& element) {
+    const auto roles = static_cast<std::uint32_t>(element.entry->workload.roles.size());
+    book_element(pass, booking, element, time_limit_in(partition, element.entry->workload), first,
+                 roles);
+    element.settled = true;
+    first += roles;
+  };
+  book(leader);
+  for (std::uint32_t member : leader.members) book(pass.elements[member]);
 }
 
 // A later request of the shape with the same or a longer limit need not be tried.
@@ -172,7 +199,7 @@ bool start_as(Pass& pass, const Candidate& candidate) {
       promise.keep();
       return false;
     }
-    book_start(pass, candidate, shape, *placement, recalled_at(pass, room, *placement));
+    book_start(pass, {candidate, shape, *placement, recalled_at(pass, room, *placement)});
     std::shared_ptr<const Wait> planned = std::move(element.wait);
     element.wait.reset();
     bool more = advance(pass, element);

@@ -186,6 +186,8 @@ bool parse_queue(Words& words, QueueTree& tree) {
       queue.reclaim = *mode;
     } else if (words.take_if("borrow") && !queue.quotas.empty())
       queue.quotas.back().borrowing_limit = words.number();
+    else if (words.take_if("limit") && !queue.quotas.empty())
+      queue.quotas.back().limit = words.number();
     else if (words.take_if("lend") && !queue.quotas.empty())
       queue.quotas.back().lending_limit = words.number();
     else {
@@ -322,7 +324,10 @@ bool parse_job(Words& words, Happening& out) {
         workload.partitions.edit().emplace_back(name);
     else if (words.take_if("priority"))
       workload.extras.edit().fixed_priority = words.number();
-    else if (words.take_if("queue"))
+    else if (words.take_if("group")) {
+      workload.extras.edit().terms.group = std::string(words.take());
+      workload.extras.edit().terms.group_size = words.number();
+    } else if (words.take_if("queue"))
       workload.extras.edit().terms.queue = std::string(words.take());
     else if (words.take_if("nice"))
       workload.nice = static_cast<std::int32_t>(words.number());

@@ -24,6 +24,8 @@ constexpr std::array kSentences{
     Sentence{reason::kInvalidQos, "Invalid qos specification"},
     Sentence{reason::kPolicyViolated,
              "Job violates accounting/QOS policy (job submit limit, user's size and/or time limits)"},
+    Sentence{reason::kInvalidQueue, "Invalid queue specification"},
+    Sentence{reason::kInvalidGroup, "Invalid group specification"},
     Sentence{reason::kInvalidArray, "Invalid job array specification"},
     Sentence{reason::kInvalidDependency, "Job dependency problem"},
     Sentence{reason::kInvalidReservation, "Requested reservation is invalid"},
@@ -80,7 +82,8 @@ std::string with_detail(std::string_view program, const ApiError& error) {
   static constexpr std::array kTerse{
       reason::kNeverFits,   reason::kMemoryNeverFits,   reason::kStepNeverFits,
       reason::kInvalidNode, reason::kInvalidDependency, reason::kInvalidFeature,
-      reason::kInvalidGres, reason::kScriptTooLarge,    reason::kTooManyJobs};
+      reason::kInvalidGres, reason::kScriptTooLarge,    reason::kTooManyJobs,
+      reason::kInvalidQueue, reason::kInvalidGroup};
   bool terse = std::find(kTerse.begin(), kTerse.end(), error.reason) != kTerse.end();
   if (!terse || error.message.empty()) return {};
   return fmt::format("{}: tutti: {}\n", program, error.message);

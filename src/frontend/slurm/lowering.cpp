@@ -8,6 +8,7 @@
 #include "base/index_set.h"
 #include "base/text.h"
 #include "frontend/slurm/lowering_parts.h"
+#include "frontend/slurm/lowering_terms.h"
 #include "frontend/slurm/sbatch_script.h"
 #include "model/reasons.h"
 
@@ -211,6 +212,8 @@ Parsed<Workload> lower_workload(Lowering& lowering, const std::vector<JobOptions
   if (auto done = lower_array(lowering, o, workload); !done) return tl::unexpected(done.error());
   auto extras = lower_extras(lowering, components);
   if (!extras) return tl::unexpected(extras.error());
+  if (auto done = lower_terms(lowering, {}, {}, extras->terms); !done)
+    return tl::unexpected(done.error());
   workload.extras = std::move(*extras);
   workload.launch = lower_launch(lowering, o);
   return workload;
@@ -254,6 +257,11 @@ Parsed<LoweredBatch> lower_sbatch(std::span<const std::string> words,
   }
   auto workload = lower_workload(lowering, components);
   if (!workload) return tl::unexpected(workload.error());
+  if (script.text.find("#TUTTI") != script.text.npos)
+    if (auto done = lower_terms(lowering, script.text, script.given.empty() ? "the script" : script.given,
+                                workload->extras.edit().terms);
+        !done)
+      return tl::unexpected(done.error());
   const JobOptions& o = components.front();
   if (workload->name.empty()) workload->name = script.name;
   workload->launch.command = script.path;
@@ -262,6 +270,7 @@ Parsed<LoweredBatch> lower_sbatch(std::span<const std::string> words,
   auto environment = exported_environment(Command::kSbatch, o, context);
   if (!environment) return tl::unexpected(environment.error());
   // What the script and its steps learn of the options (sbatch(1), OUTPUT ENVIRONMENT VARIABLES).
+  environment->remove("TUTTI_GROUP");  // what the job submits is no member of its group
   environment->remove("SLURM_GPUS_PER_NODE");
   if (!o.gpus_per_node.empty()) environment->set("SLURM_GPUS_PER_NODE", gpu_list_text(o.gpus_per_node));
   out.submission = {std::move(*workload), std::move(script.text), environment->joined()};

@@ -57,6 +57,7 @@ constexpr std::array kReasonWords{
     ReasonWord{reason::kHeldUser, "JobHeldUser"},
     ReasonWord{reason::kHeldAdmin, "JobHeldAdmin"},
     ReasonWord{reason::kArrayThrottle, "JobArrayTaskLimit"},
+    ReasonWord{reason::kGroupIncomplete, "Dependency"},
     ReasonWord{reason::kPartitionStopped, "PartitionDown"},
     ReasonWord{reason::kPartitionInactive, "PartitionInactive"},
     ReasonWord{reason::kPartitionNodeLimit, "PartitionNodeLimit"},
