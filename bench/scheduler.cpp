@@ -1,12 +1,14 @@
 // What a pass costs: the rows of the scheduler's cost table that apply so far, and how they grow.
 //   full pass: N nodes x 8 GPUs nearly full, Q pending gangs of 1,000 shapes, from scratch
 //   burst:     J single-slot starts decided in one pass on N empty nodes
-//   large gang: 1,024 nodes at once in free room
+//   large gang: 1,024 nodes at once in free room: the whole pass; then its placement alone, with two
+//   levels of topology
 #include <benchmark/benchmark.h>
 #include <fmt/format.h>
 
 #include <cstdlib>
 
+#include "scheduler/place.h"
 #include "scheduler/plan.h"
 #include "state/apply.h"
 
@@ -126,6 +128,36 @@ void large_gang(benchmark::State& bench) {
   for (auto _ : bench)
     benchmark::DoNotOptimize(scheduler::plan({world.state, world.agenda, world.now}));
 }
+// Blocks of 2,500 nodes, racks of 50.
+void large_gang_by_topology(benchmark::State& bench) {
+  World world(static_cast<std::uint32_t>(bench.range(0)));
+  ClusterSpec spec = *world.state.spec;
+  spec.topology_levels = {"block", "rack"};
+  for (std::size_t i = 0; i < spec.nodes.size(); ++i) {
+    spec.nodes[i].labels["block"] = fmt::format("b{}", i / 2500);
+    spec.nodes[i].labels["rack"] = fmt::format("r{}", i / 50);
+  }
+  scheduler::ClusterIndex cluster(spec);
+  scheduler::NodeSet all(cluster.size());
+  for (const auto& kind : cluster.classes()) all |= kind.members;
+  scheduler::FreeMap free(cluster, all);
+  free.build_index();
+  scheduler::Timeline timeline(free);
+  RoleAsk ask{.nodes_min = 1024,
+              .nodes_max = 1024,
+              .tasks = 8192,
+              .tasks_per_node = 8,
+              .gpus_per_node = 8};
+  auto shape = scheduler::resolve_shape(cluster, 0, {ask}, {});
+  for (auto _ : bench) {
+    scheduler::RoomNow room(free, timeline, world.now, Instant::never());
+    auto placed = scheduler::place_gang(room, shape, all);
+    if (!placed) bench.SkipWithError("not placed");
+    benchmark::DoNotOptimize(placed);
+  }
+}
+BENCHMARK(large_gang_by_topology)->ArgName("nodes")->Arg(10'000)->Unit(benchmark::kMillisecond);
+
 BENCHMARK(large_gang)->ArgName("nodes")->Arg(2'048)->Arg(10'000)->Unit(benchmark::kMillisecond);
 
 }  // namespace

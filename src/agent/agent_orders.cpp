@@ -40,7 +40,9 @@ JobLimits Agent::Impl::limits_of(const SlotOrder& slot) const {
   if (options_.limit_memory) limits.memory_mib = slot.memory_mib;
   if (options_.bind_cpus) limits.cpus = cpu_list(slot.cpu_ids);
   limits.pids_max = options_.pids_max;
-  if (options_.device_rules) limits.devices = options_.device_rules(slot.gpus);
+  std::vector<std::uint16_t> devices = slot.gpus;
+  for (const DevicePart& part : slot.parts) devices.push_back(part.device);
+  if (options_.device_rules) limits.devices = options_.device_rules(devices);
   return limits;
 }
 

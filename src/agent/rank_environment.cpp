@@ -38,8 +38,11 @@ void add_job(Variables& out, const JobFacts& job, const std::string& node) {
   out.emplace_back("SLURM_SUBMIT_DIR", job.submit_dir);
   out.emplace_back("SLURM_SUBMIT_HOST", job.submit_host);
   out.emplace_back("SLURMD_NODENAME", node);
-  out.emplace_back("SLURM_TOPOLOGY_ADDR", node);
-  out.emplace_back("SLURM_TOPOLOGY_ADDR_PATTERN", "node");
+  const auto at = static_cast<std::size_t>(std::find(job.nodes.begin(), job.nodes.end(), node) -
+                                           job.nodes.begin());
+  const bool placed = at < job.topology.size();
+  out.emplace_back("SLURM_TOPOLOGY_ADDR", placed ? job.topology[at] : node);
+  out.emplace_back("SLURM_TOPOLOGY_ADDR_PATTERN", placed ? job.topology_pattern : "node");
   out.emplace_back("SLURM_PRIO_PROCESS", "0");
   if (job.restarts > 0) out.emplace_back("SLURM_RESTART_COUNT", fmt::to_string(job.restarts));
   if (job.evictions > 0) {
@@ -147,6 +150,32 @@ std::vector<std::uint16_t> visible_gpus(const SlotOrder& slot, const StepOrder& 
           step.gpus.begin() + static_cast<std::ptrdiff_t>(last)};
 }
 
+// Parts of devices: a share shows its device and, to MPS, what it may use of it; an instance is named
+// by its device, profile and first memory slice.
+void add_parts(Variables& out, const SlotOrder& slot) {
+  std::vector<std::string> names, limits;
+  std::uint32_t permille = 0;
+  for (const DevicePart& part : slot.parts) {
+    if (!part.profile.empty()) {
+      names.push_back(fmt::format("MIG-{}-{}-{}", part.device, part.profile, part.start));
+      continue;
+    }
+    // MPS counts the devices that are visible.
+    if (part.memory_mib > 0) limits.push_back(fmt::format("{}={}M", names.size(), part.memory_mib));
+    names.push_back(fmt::to_string(part.device));
+    permille = std::max(permille, part.share_permille);
+  }
+  const std::string list = fmt::format("{}", fmt::join(names, ","));
+  out.emplace_back("SLURM_GPUS_ON_NODE", fmt::to_string(names.size()));
+  out.emplace_back("CUDA_VISIBLE_DEVICES", list);
+  out.emplace_back("NVIDIA_VISIBLE_DEVICES", list);
+  if (permille > 0)
+    out.emplace_back("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE",
+                     fmt::to_string(std::max<std::uint32_t>(permille / 10, 1)));
+  if (!limits.empty())
+    out.emplace_back("CUDA_MPS_PINNED_DEVICE_MEM_LIMIT", fmt::format("{}", fmt::join(limits, ",")));
+}
+
 void add_gpus(Variables& out, const SlotOrder& slot, const StepOrder& step, std::uint32_t local) {
   const bool is_batch = step.step == kBatchStep;
   const std::string job_gpus = comma_list(slot.gpus);
@@ -154,6 +183,10 @@ void add_gpus(Variables& out, const SlotOrder& slot, const StepOrder& step, std:
   // the script's node. Here a step has those of its own node.
   const bool inherited = find_variable(step.environment, "SLURM_JOB_GPUS").data() != nullptr;
   if (!slot.gpus.empty() && (is_batch || inherited)) out.emplace_back("SLURM_JOB_GPUS", job_gpus);
+  if (!slot.parts.empty()) {
+    add_parts(out, slot);
+    return;
+  }
   const auto gpus = visible_gpus(slot, step, local);
   if (gpus.empty()) return;
   const std::string list = comma_list(gpus);
@@ -164,6 +197,17 @@ void add_gpus(Variables& out, const SlotOrder& slot, const StepOrder& step, std:
                            "ZE_AFFINITY_MASK"}) {
     out.emplace_back(name, list);
   }
+}
+
+// A port of the job's own for its ranks to meet at. MASTER_PORT is the default of torch.distributed
+// and stays as the user set it, unless it came along from the job this one was submitted in.
+void add_rendezvous(Variables& out, const JobFacts& job, const StepOrder& step) {
+  if (job.rendezvous_port == 0) return;
+  const std::string port = fmt::to_string(job.rendezvous_port);
+  const auto given = find_variable(step.environment, "MASTER_PORT");
+  out.emplace_back("TUTTI_RENDEZVOUS_PORT", port);
+  if (given.empty() || given == find_variable(step.environment, "TUTTI_RENDEZVOUS_PORT"))
+    out.emplace_back("MASTER_PORT", port);
 }
 
 // Left over from a job that this one was submitted in; SLURM_CONF and the variables that stand for
@@ -233,6 +277,8 @@ std::vector<std::string> rank_environment(const JobFacts& job, const SlotOrder& 
   set.emplace_back("TUTTI_NODE", rank.node);
   if (!rank.notice_file.empty()) set.emplace_back("TUTTI_NOTICE_FILE", rank.notice_file);
   if (!rank.notify_socket.empty()) set.emplace_back("NOTIFY_SOCKET", rank.notify_socket);
+
+  add_rendezvous(set, job, step);
 
   std::vector<std::string_view> names;
   names.reserve(set.size());

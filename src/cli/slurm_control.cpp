@@ -100,6 +100,10 @@ int show(const ScontrolCommand& command, const TimeZone& zone) {
       return print(slurm::show_reservations(*view, command.arguments, options));
     case ScontrolVerb::kShowPartitions:
       return print(slurm::show_partitions(*view, command.arguments, options));
+    case ScontrolVerb::kShowTopology: {
+      std::string_view name = command.arguments.empty() ? std::string_view() : command.arguments[0];
+      return print(slurm::show_topology(*view, name.substr(name.find('=') == name.npos ? 0 : name.find('=') + 1)));
+    }
     default:
       return print(slurm::show_config(*view, options));
   }
@@ -269,6 +273,7 @@ int run_scontrol(Words words) {
     case ScontrolVerb::kShowPartitions:
     case ScontrolVerb::kShowConfig:
     case ScontrolVerb::kShowReservations:
+    case ScontrolVerb::kShowTopology:
       return show(*command, zone);
     case ScontrolVerb::kAct:
       return act(*command);

@@ -19,6 +19,7 @@ void add_slot(SlotOrder& order, const Slot& slot) {
   order.gpus.insert(order.gpus.end(), slot.gpus.begin(), slot.gpus.end());
   std::sort(order.cpu_ids.begin(), order.cpu_ids.end());
   std::sort(order.gpus.begin(), order.gpus.end());
+  order.parts.insert(order.parts.end(), slot.parts.begin(), slot.parts.end());
   order.memory_mib += slot.memory_mib;
 }
 
@@ -33,6 +34,7 @@ void Core::start_gang(const scheduler::Start& start) {
   event.epoch = Epoch(state_.next_epoch);
   event.partition = start.partition;
   event.slots = start.slots;
+  event.rendezvous_port = start.rendezvous_port;
   event.limit_end = now_ + start.limit;
   if (event.limit_end >= Instant::never()) event.limit_end = Instant();
   if (start.element.gang) {

@@ -36,6 +36,24 @@ void array_facts(JobFacts& facts, const Workload& workload, const Gang& gang) {
     facts.array_step = second - *set->first();
   }
 }
+
+// Source: sbatch(1), SLURM_TOPOLOGY_ADDR: the switches from the top level down, then the node, by
+// dots. A domain of blocks is named in the same way.
+void topology_facts(JobFacts& facts, const ClusterSpec& spec, const Gang& gang) {
+  if (spec.topology_levels.empty()) return;
+  for (const std::string& level : spec.topology_levels)
+    facts.topology_pattern += level.starts_with("block") ? "block." : "switch.";
+  facts.topology_pattern += "node";
+  for (const Slot& slot : gang.slots) {
+    const NodeSpec& node = spec.nodes[slot.node];
+    std::string address;
+    for (const std::string& level : spec.topology_levels) {
+      auto label = node.labels.find(level);
+      address += label == node.labels.end() ? "." : label->second + ".";
+    }
+    facts.topology.push_back(address + node.name);
+  }
+}
 }  // namespace
 
 JobFacts job_facts(const ClusterState& state, const WorkloadEntry& entry, const Gang& gang) {
@@ -77,18 +95,19 @@ JobFacts job_facts(const ClusterState& state, const WorkloadEntry& entry, const 
   facts.restarts = gang.restarts;
   facts.evictions = gang.evictions;
   facts.evicted_for = gang.evicted_for;
-  facts.rendezvous_port = gang.rendezvous_port;
   facts.submit_dir = w.launch.work_dir;
   facts.submit_host = w.extras->submit_host;
   facts.reservation = w.extras->reservation;
   facts.started = gang.started.is_set() ? gang.started : gang.allocated;
   facts.limit_end = gang.limit_end;
+  facts.rendezvous_port = gang.rendezvous_port;
+  topology_facts(facts, *state.spec, gang);
   return facts;
 }
 
 SlotOrder slot_order(const Gang& gang, std::uint32_t slot) {
   const Slot& s = gang.slots[slot];
-  return {slot, s.cpu_ids, s.memory_mib, s.gpus};
+  return {slot, s.cpu_ids, s.memory_mib, s.gpus, s.parts};
 }
 
 StepOrder batch_order(const ClusterState& state, const WorkloadEntry& entry, const Gang& gang,

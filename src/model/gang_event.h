@@ -24,6 +24,7 @@ struct GangAllocated {
   std::string partition;
   std::vector<Slot> slots;
   Instant limit_end;
+  std::uint16_t rendezvous_port = 0;  // distinct from those of other gangs on its nodes; 0 = none
 };
 void describe(auto& a, GangAllocated& x) {
   a("gang", x.gang);
@@ -33,6 +34,7 @@ void describe(auto& a, GangAllocated& x) {
   a("partition", x.partition);
   a("slots", x.slots);
   a("limit_end_ms", x.limit_end);
+  a("rendezvous_port", x.rendezvous_port);
 }
 
 // The roll call failed: no rank has run a line; everything is given back. `node` and `reason` say

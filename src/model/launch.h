@@ -32,9 +32,12 @@ struct JobFacts {
   Instant started, limit_end;
   std::string evicted_for;      // why its last life ended before its time
   std::uint32_t evictions = 0;  // lives that ended so
-  std::uint16_t rendezvous_port = 0;
   std::vector<std::string>
       host_addresses;  // per node, for /etc/hosts of the ranks; "" = resolvable
+  // Per node, its domains from the widest on and its name, by dots; empty = the names alone.
+  std::vector<std::string> topology;
+  std::string topology_pattern;       // what the pieces are: "switch.switch.node"
+  std::uint16_t rendezvous_port = 0;  // for the ranks to meet at; no other gang there has it
 };
 void describe(auto& a, JobFacts& x) {
   a("gang", x.gang);
@@ -76,6 +79,8 @@ void describe(auto& a, JobFacts& x) {
   a("evictions", x.evictions);
   a("rendezvous_port", x.rendezvous_port);
   a("host_addresses", x.host_addresses);
+  a("topology", x.topology);
+  a("topology_pattern", x.topology_pattern);
 }
 
 // What this node holds for the gang; prepared once, before any step.
@@ -84,12 +89,14 @@ struct SlotOrder {
   std::vector<std::uint16_t> cpu_ids;
   std::uint64_t memory_mib = 0;
   std::vector<std::uint16_t> gpus;
+  std::vector<DevicePart> parts;  // of devices that others share
 };
 void describe(auto& a, SlotOrder& x) {
   a("slot", x.slot);
   a("cpu_ids", x.cpu_ids);
   a("memory_mib", x.memory_mib);
   a("gpus", x.gpus);
+  a("parts", x.parts);
 }
 
 enum class StreamKind : std::uint8_t { kNull, kFile, kAttached };

@@ -33,6 +33,7 @@ void add_flavours(Pass& pass, const Candidate& candidate) {
   static const std::vector<std::string> kNone;
   const std::vector<std::string>& avoid = element.gang ? element.gang->avoid_nodes : kNone;
   const ShapeTable::Within within = within_of(pass, candidate.reservation);
+  const TopologyAsk topology = pass.shapes.topology_of(candidate.shape);
   std::vector<std::uint32_t> flavours;
   for (const std::string& type : types_to_try(pass, candidate.queue, workload)) {
     std::vector<RoleAsk> roles = element.roles ? *element.roles : *workload.roles;
@@ -40,7 +41,7 @@ void add_flavours(Pass& pass, const Candidate& candidate) {
       if (ask.gpu_type.empty()) ask.gpu_type = type;
     pass.flavour_roles.push_back(std::move(roles));
     flavours.push_back(
-        pass.shapes.intern(candidate.partition, pass.flavour_roles.back(), avoid, within));
+        pass.shapes.intern(candidate.partition, pass.flavour_roles.back(), avoid, within, topology));
   }
   pass.shape_states.resize(pass.shapes.size());
   pass.shape_states[candidate.shape].flavours = std::move(flavours);

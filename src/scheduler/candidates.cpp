@@ -80,6 +80,23 @@ const std::vector<std::string>& avoided(const Element& element) {
   return element.gang ? element.gang->avoid_nodes : kNone;
 }
 
+// Source: sbatch(1), --switches=count[@max-time]: the job waits so long for its number of switches,
+// then it takes any. Without a time, as long as SchedulerParameters' max_switch_wait.
+constexpr Duration kMaxSwitchWait = Duration::seconds(300);
+
+TopologyAsk topology_asked(Pass& pass, const Element& element) {
+  TopologyAsk topology = element.entry->workload.extras->terms.topology;
+  if (topology.switches == 0) return topology;
+  Duration wait = std::min(topology.switches_wait.value_or(kMaxSwitchWait), kMaxSwitchWait);
+  topology.switches_wait.reset();
+  Instant patient_until = eligible_since(element.entry->workload, element.gang) + wait;
+  if (pass.input.now < patient_until)
+    pass.plan.next_look = std::min(pass.plan.next_look, patient_until);
+  else
+    topology.switches = 0;
+  return topology;
+}
+
 void add_candidates(Pass& pass, std::uint32_t position) {
   Element& element = pass.elements[position];
   const Workload& workload = element.entry->workload;
@@ -89,6 +106,7 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     return;
   }
   const ShapeTable::Within within = within_of(pass, reservation.value_or(kNoLimit));
+  const TopologyAsk topology = topology_asked(pass, element);
   std::uint32_t rank = 0;
   auto add = [&](std::string_view name) {
     auto partition = pass.cluster.partition(name);
@@ -99,16 +117,17 @@ void add_candidates(Pass& pass, std::uint32_t position) {
     candidate.partition = static_cast<std::uint32_t>(*partition);
     candidate.rank = rank++;
     candidate.tier = spec.priority_tier;
-    candidate.shape = pass.shapes.intern(*partition, element.roles ? *element.roles : *workload.roles,
-                                         avoided(element), within);
+    candidate.shape =
+        pass.shapes.intern(*partition, element.roles ? *element.roles : *workload.roles,
+                           avoided(element), within, topology);
     candidate.reservation = reservation.value_or(kNoLimit);
     candidate.queue = pass.quota.queue_of(workload).value_or(kNoQueue);
     candidate.key = pass.profile.order.key(pass.basis, spec, *element.entry, pass.input.now);
     candidate.since = eligible_since(workload, element.gang);
     candidate.limit = time_limit_in(spec, workload);
     for (std::uint32_t member : element.members)  // a group is planned until its last one ends
-      candidate.limit = std::max(candidate.limit,
-                                 time_limit_in(spec, pass.elements[member].entry->workload));
+      candidate.limit =
+          std::max(candidate.limit, time_limit_in(spec, pass.elements[member].entry->workload));
     pass.candidates.push_back(candidate);
   };
   if (workload.partitions.empty()) add("");

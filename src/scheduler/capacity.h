@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "scheduler/device_parts.h"
+
 namespace tutti::scheduler {
 
 // GPU types one node may mix. Devices of further types of such a node are not scheduled.
@@ -18,18 +20,23 @@ struct Capacity {
   std::int32_t vacancy = 0;
   std::int64_t memory_mib = 0;
   std::array<std::int16_t, kGpuTypesPerNode> gpus{};  // by the node's own list of types
+  // Of what is free: what is in use of devices that are shared; they count in `gpus` all the same.
+  // Of what a slot takes: its parts.
+  DeviceParts parts;
 
   std::int32_t gpu_count() const {
     std::int32_t sum = 0;
     for (std::int16_t count : gpus) sum += count;
     return sum;
   }
+  // Of what is free: a slot gives back what it took, or takes it.
   Capacity& operator+=(const Capacity& other) {
     cores += other.cores;
     vacancy += other.vacancy;
     memory_mib += other.memory_mib;
     for (std::size_t i = 0; i < kGpuTypesPerNode; ++i)
       gpus[i] = static_cast<std::int16_t>(gpus[i] + other.gpus[i]);
+    if (!other.parts.empty()) parts.remove(other.parts);
     return *this;
   }
   Capacity& operator-=(const Capacity& other) {
@@ -38,6 +45,7 @@ struct Capacity {
     memory_mib -= other.memory_mib;
     for (std::size_t i = 0; i < kGpuTypesPerNode; ++i)
       gpus[i] = static_cast<std::int16_t>(gpus[i] - other.gpus[i]);
+    if (!other.parts.empty()) parts.add(other.parts);
     return *this;
   }
   bool covers(const Capacity& other) const {
@@ -55,6 +63,10 @@ inline Capacity least(const Capacity& a, const Capacity& b) {
   out.vacancy = std::min(a.vacancy, b.vacancy);
   out.memory_mib = std::min(a.memory_mib, b.memory_mib);
   for (std::size_t i = 0; i < kGpuTypesPerNode; ++i) out.gpus[i] = std::min(a.gpus[i], b.gpus[i]);
+  if (!a.parts.empty() || !b.parts.empty()) {
+    out.parts = a.parts;
+    out.parts.raise_to(b.parts);
+  }
   return out;
 }
 

@@ -19,7 +19,8 @@ bool is_gpu(const DeviceSpec& device) { return device.kind == "gpu"; }
 
 bool alike(const NodeSpec& a, const NodeSpec& b) {
   auto same_device = [](const DeviceSpec& x, const DeviceSpec& y) {
-    return x.kind == y.kind && x.type == y.type;
+    return x.kind == y.kind && x.type == y.type && x.memory_mib == y.memory_mib && x.mig == y.mig &&
+           x.numa == y.numa && x.nvlink == y.nvlink;
   };
   return a.cpus == b.cpus && threads_of(a) == threads_of(b) && a.memory_mib == b.memory_mib &&
          a.weight == b.weight && a.features == b.features &&
@@ -44,7 +45,7 @@ std::optional<std::size_t> NodeClass::slot_of(GpuType type) const {
   return static_cast<std::size_t>(it - types.begin());
 }
 
-ClusterIndex::ClusterIndex(const ClusterSpec& spec) : spec_(spec) {
+ClusterIndex::ClusterIndex(const ClusterSpec& spec) : spec_(spec), topology_(spec) {
   std::size_t count = spec.nodes.size();
   class_of_.resize(count);
   by_name_.reserve(count);
@@ -106,6 +107,8 @@ NodeClass ClusterIndex::make_class(NodeIndex node) {
       slot = out.types.size();
       out.types.push_back(type);
       out.device_of.emplace_back();
+      out.shared.push_back(
+          {spec.devices[i].type, spec.devices[i].memory_mib, spec.devices[i].mig});
     }
     out.device_of[*slot].push_back(i);
     ++out.full.gpus[*slot];

@@ -14,10 +14,18 @@
 #include "model/cluster.h"
 #include "scheduler/capacity.h"
 #include "scheduler/node_set.h"
+#include "scheduler/topology.h"
 
 namespace tutti::scheduler {
 
 using GpuType = std::uint16_t;  // position in ClusterIndex::gpu_types()
+
+// What the devices of one type of a node are like, as far as it matters to sharing them.
+struct SharedDevice {
+  std::string_view type_name;
+  std::uint64_t memory_mib = 0;  // usable; 0 = unknown
+  bool mig = false;
+};
 
 struct NodeClass {
   Capacity full;              // of an empty node
@@ -26,6 +34,7 @@ struct NodeClass {
   std::uint32_t devices = 0;                          // of all kinds, for the width of bit sets
   std::vector<GpuType> types;                         // which GPUs, in order of first appearance
   std::vector<std::vector<std::uint16_t>> device_of;  // per entry of types: device indexes
+  std::vector<SharedDevice> shared;                   // per entry of types
   NodeIndex example = 0;                              // a member; its NodeSpec has the features
   NodeSet members;
 
@@ -54,6 +63,7 @@ class ClusterIndex {
   // Position in spec().partitions; the default one for "".
   std::optional<std::size_t> partition(std::string_view name) const;
   const NodeSet& partition_nodes(std::size_t partition) const { return partitions_[partition]; }
+  const Topology& topology() const { return topology_; }
 
  private:
   void classify(NodeIndex node, std::unordered_multimap<std::uint64_t, std::uint32_t>& known);
@@ -66,6 +76,7 @@ class ClusterIndex {
   std::unordered_map<std::string_view, NodeIndex> by_name_;  // looked up, never iterated
   std::vector<std::string> gpu_types_;
   std::vector<NodeSet> partitions_;
+  Topology topology_;
 };
 
 }  // namespace tutti::scheduler

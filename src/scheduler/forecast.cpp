@@ -78,7 +78,7 @@ std::optional<Forecast> Forecaster::earliest(const Shape& shape, Instant now, Du
 // Without placing anything: enough nodes of suitable classes that will be free as a whole. Says no
 // where it cannot tell.
 bool Forecaster::surely_fits_later(const Shape& shape) {
-  if (shape.roles.size() != 1) return false;
+  if (shape.roles.size() != 1 || shape.topology.is_bound()) return false;
   const RoleNeed& need = shape.roles[0];
   if (!need.required.empty() || need.contiguous || need.gpus_total > 0) return false;
   if (!ending_nodes_) {

@@ -4,6 +4,7 @@
 #include <bit>
 
 #include "base/check.h"
+#include "scheduler/mig.h"
 
 namespace tutti::scheduler {
 
@@ -45,6 +46,28 @@ bool FreeMap::gpu_is_free(NodeIndex node, std::uint32_t device) const {
   return !test_bit(&busy_[devices_at_[node]], device);
 }
 
+namespace {
+
+void hold_part(const NodeClass& kind, const DevicePart& part, Capacity& held) {
+  for (std::size_t type = 0; type < kind.types.size(); ++type) {
+    const auto& devices = kind.device_of[type];
+    if (std::find(devices.begin(), devices.end(), part.device) == devices.end()) continue;
+    PartUse use{part.device, static_cast<std::uint16_t>(type), 1, 0,
+                static_cast<std::int32_t>(part.share_permille),
+                static_cast<std::int64_t>(part.memory_mib)};
+    if (!part.profile.empty()) {
+      auto profile =
+          mig_profile(kind.shared[type].type_name, kind.shared[type].memory_mib, part.profile);
+      // A device that is another one now counts as used up.
+      use.slices = profile ? profile->mask_at(part.start) : 0xFFFF;
+      use.memory_mib = use.permille = 0;
+    }
+    held.parts.add(use);
+  }
+}
+
+}  // namespace
+
 Capacity FreeMap::hold(const Slot& slot) {
   Capacity held;
   if (slot.node >= cluster_.size()) return held;
@@ -72,6 +95,8 @@ Capacity FreeMap::hold(const Slot& slot) {
       ++held.gpus[type];
     }
   }
+  if (!slot.exclusive)
+    for (const DevicePart& part : slot.parts) hold_part(kind, part, held);
   change(slot.node, held, true);
   return held;
 }
@@ -146,13 +171,38 @@ void FreeMap::pick_cores(NodeIndex node, std::int32_t count, Slot& slot) {
       slot.cpu_ids.push_back(static_cast<std::uint16_t>(slot.cpu_ids[i] + thread * cores));
 }
 
+namespace {
+
+// Leaves only the devices of one group (an NVLink island, a NUMA node) where one holds them all: the
+// group with the least to spare, the lowest of equals.
+template <class GroupOf>
+void keep_near(std::vector<std::uint16_t>& free, std::size_t wanted, GroupOf group_of) {
+  if (wanted == free.size() || std::all_of(free.begin(), free.end(), [&](std::uint16_t device) {
+        return group_of(device) == -1;
+      }))
+    return;
+  std::map<std::int32_t, std::size_t> sizes;
+  for (std::uint16_t device : free) ++sizes[group_of(device)];
+  sizes.erase(-1);  // not known
+  auto best = sizes.end();
+  for (auto it = sizes.begin(); it != sizes.end(); ++it)
+    if (it->second >= wanted && (best == sizes.end() || it->second < best->second)) best = it;
+  if (best == sizes.end()) return;
+  std::erase_if(free, [&](std::uint16_t device) { return group_of(device) != best->first; });
+}
+
+}  // namespace
+
 void FreeMap::pick_gpus(NodeIndex node, std::size_t type, std::int32_t count, Slot& slot) {
   const std::vector<std::uint16_t>& devices = cluster_.of(node).device_of[type];
   auto wanted = static_cast<std::size_t>(count);
   std::vector<std::uint16_t> free;
   for (std::uint16_t device : devices)
-    if (gpu_is_free(node, device)) free.push_back(device);
+    if (gpu_is_free(node, device) && !free_[node].parts.find(device)) free.push_back(device);
   TUTTI_CHECK(free.size() >= wanted);
+  const std::vector<DeviceSpec>& specs = cluster_.spec().nodes[node].devices;
+  keep_near(free, wanted, [&](std::uint16_t device) { return specs[device].numa; });
+  keep_near(free, wanted, [&](std::uint16_t device) { return specs[device].nvlink; });
   // The window of free devices that lies closest together; the lowest of equals.
   std::size_t best = 0;
   for (std::size_t i = 0; i + wanted <= free.size(); ++i)
@@ -163,7 +213,26 @@ void FreeMap::pick_gpus(NodeIndex node, std::size_t type, std::int32_t count, Sl
   }
 }
 
-Slot FreeMap::start(NodeIndex node, const Capacity& amount) {
+void FreeMap::choose_devices(NodeIndex node, Capacity& amount) const {
+  const DeviceParts asked = std::move(amount.parts);
+  amount.parts = DeviceParts();
+  for (const PartUse& use : asked.uses()) {
+    PartUse chosen = use;
+    if (use.device >= kUnchosen) {
+      const auto& devices = cluster_.of(node).device_of[use.type];
+      auto whole = std::find_if(devices.begin(), devices.end(), [&](std::uint16_t device) {
+        return gpu_is_free(node, device) && !free_[node].parts.find(device) &&
+               !amount.parts.find(device) && !asked.find(device);
+      });
+      TUTTI_CHECK(whole != devices.end());
+      chosen.device = *whole;
+    }
+    amount.parts.add(chosen);
+  }
+}
+
+Slot FreeMap::start(NodeIndex node, Capacity& amount) {
+  if (!amount.parts.empty()) choose_devices(node, amount);
   Slot slot;
   slot.node = node;
   slot.memory_mib = static_cast<std::uint64_t>(amount.memory_mib);

@@ -34,8 +34,8 @@ class FreeMap {
   void take(NodeIndex node, const Capacity& amount);
   void give(NodeIndex node, const Capacity& amount);
   // Picks cores and devices (the lowest free, devices side by side where possible) and books them.
-  // Requires that `amount` is free.
-  Slot start(NodeIndex node, const Capacity& amount);
+  // Requires that `amount` is free. Devices of it that were not chosen yet are, in `amount` too.
+  Slot start(NodeIndex node, Capacity& amount);
 
   // Calls visit(node) for the usable candidates in order of preference, leaving out nodes with
   // fewer free GPUs or cores than given, until it returns false.
@@ -83,6 +83,7 @@ class FreeMap {
   void change(NodeIndex node, const Capacity& amount, bool taken);
   void pick_cores(NodeIndex node, std::int32_t count, Slot& slot);
   void pick_gpus(NodeIndex node, std::size_t type, std::int32_t count, Slot& slot);
+  void choose_devices(NodeIndex node, Capacity& amount) const;
   bool core_is_free(NodeIndex node, std::uint32_t core) const;
   bool gpu_is_free(NodeIndex node, std::uint32_t device) const;
 

@@ -82,6 +82,8 @@ void book_holdings(Pass& pass) {
     Instant end = expected_end(*gang, pass.input.now, state.spec->kill_wait);
     auto owner = static_cast<Timeline::Owner>(pass.owners.size());
     pass.owners.push_back({gang->workload, gang->array_index, gang->id});
+    pass.ports.resize(owner + 1);
+    pass.ports[owner] = gang->rendezvous_port;
     if (!pass.quota.empty()) charge_quota(pass, *gang);
     // The surplus that an elastic gang gives up comes back before the rest of it.
     const bool shrinks = is_leaving(*gang) && !gang->eviction->slots.empty();

@@ -20,7 +20,33 @@ struct Bookings {
   std::uint64_t memory_mib = 0;
   std::string exclusive_owner;
   std::set<std::string> owners;
+  std::map<std::uint16_t, std::string> ports;
+  std::map<std::uint16_t, DevicePart> parts;  // in use of each device, added up
+  std::map<std::uint16_t, std::set<std::uint16_t>> starts;  // of MIG instances
 };
+
+// A part is of a device that nobody has whole; parts do not add up to more than it is.
+void book_part(const NodeSpec& node, const std::string& owner, const DevicePart& part,
+               Bookings& booked, Findings& findings) {
+  if (part.device >= node.devices.size() || node.devices[part.device].kind != "gpu") {
+    findings.push_back(fmt::format("{} holds a part of device {} of {}, which is no GPU there",
+                                   owner, part.device, node.name));
+    return;
+  }
+  if (auto whole = booked.gpus.find(part.device); whole != booked.gpus.end())
+    findings.push_back(fmt::format("device {} of {} is held by {} and in part by {}", part.device,
+                                   node.name, whole->second, owner));
+  DevicePart& sum = booked.parts[part.device];
+  sum.memory_mib += part.memory_mib;
+  sum.share_permille += part.share_permille;
+  if (sum.memory_mib > node.devices[part.device].memory_mib || sum.share_permille > 1000)
+    findings.push_back(fmt::format("parts of device {} of {} are {} MiB and {} permille",
+                                   part.device, node.name, sum.memory_mib, sum.share_permille));
+  if (part.profile.empty()) return;
+  if (!booked.starts[part.device].insert(part.start).second)
+    findings.push_back(fmt::format("two MIG instances of device {} of {} begin at {}", part.device,
+                                   node.name, part.start));
+}
 
 void book_slot(const ClusterSpec& spec, const std::string& owner, const Slot& slot,
                std::map<NodeIndex, Bookings>& nodes, Findings& findings) {
@@ -44,10 +70,14 @@ void book_slot(const ClusterSpec& spec, const std::string& owner, const Slot& sl
   for (std::uint16_t cpu : slot.cpu_ids) claim(booked.cpus, cpu, "CPU", node.cpus);
   for (std::uint16_t gpu : slot.gpus) {
     claim(booked.gpus, gpu, "device", node.devices.size());
+    if (booked.parts.contains(gpu))
+      findings.push_back(fmt::format("device {} of {} is held by {} and in part by others", gpu,
+                                     node.name, owner));
     if (gpu < node.devices.size() && node.devices[gpu].kind != "gpu")
       findings.push_back(
           fmt::format("{} holds device {} of {} as a GPU; it is none", owner, gpu, node.name));
   }
+  for (const DevicePart& part : slot.parts) book_part(node, owner, part, booked, findings);
   booked.memory_mib += slot.memory_mib;
   if (booked.memory_mib > node.memory_mib)
     findings.push_back(fmt::format("{} MiB of memory of {} are booked; it has {}",
@@ -71,13 +101,16 @@ void check_whole(const Workload& workload, const Start& start, Findings& finding
       if (slot.role != role) continue;
       ++nodes;
       tasks += slot.tasks;
-      gpus += slot.gpus.size();
+      const bool parts =
+          !ask.gpu_profile.empty() || ask.gpu_memory_mib > 0 || ask.gpu_share_permille > 0;
+      const std::size_t given = parts && !slot.exclusive ? slot.parts.size() : slot.gpus.size();
+      gpus += given;
       if (slot.tasks == 0) findings.push_back(fmt::format("{} has a slot without a task", owner));
       if (slot.cpu_ids.size() < std::uint64_t{slot.tasks} * ask.cpus_per_task ||
           slot.cpu_ids.size() < ask.cpus_per_node)
         findings.push_back(fmt::format("{} has too few CPUs on node {}", owner, slot.node));
-      if (slot.gpus.size() < ask.gpus_per_node ||
-          slot.gpus.size() < std::uint64_t{slot.tasks} * ask.gpus_per_task)
+      if (given < ask.gpus_per_node ||
+          given < std::uint64_t{slot.tasks} * ask.gpus_per_task)
         findings.push_back(fmt::format("{} has too few GPUs on node {}", owner, slot.node));
       if (ask.tasks_per_node > 0 && slot.tasks > ask.tasks_per_node)
         findings.push_back(fmt::format("{} has too many tasks on node {}", owner, slot.node));
@@ -168,6 +201,19 @@ void check_elements(const PassInput& input, const Plan& plan, Findings& findings
     findings.push_back("what waits is not listed by workload and gang");
 }
 
+// Gangs that share a node do not share a port.
+void book_port(const std::string& owner, std::uint16_t port, const std::vector<Slot>& slots,
+               std::map<NodeIndex, Bookings>& nodes, Findings& findings) {
+  if (port == 0) return;
+  for (const Slot& slot : slots) {
+    if (slot.released) continue;
+    auto [it, fresh] = nodes[slot.node].ports.emplace(port, owner);
+    if (!fresh && it->second != owner)
+      findings.push_back(fmt::format("port {} of node {} is given to {} and {}", port, slot.node,
+                                     it->second, owner));
+  }
+}
+
 }  // namespace
 
 std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
@@ -183,13 +229,17 @@ std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
     std::string owner = lint_name({gang->workload, gang->array_index, gang->id});
     for (const Slot& slot : gang->slots)
       if (!slot.released) book_slot(spec, owner, slot, nodes, findings);
+    book_port(owner, gang->rendezvous_port, gang->slots, nodes, findings);
   }
   check_elements(input, plan, findings);
   for (const Start& start : plan.starts) {
     for (const Slot& slot : start.slots)
       book_slot(spec, lint_name(start.element), slot, nodes, findings);
+    book_port(lint_name(start.element), start.rendezvous_port, start.slots, nodes, findings);
     const WorkloadEntry* entry = input.state.workloads.find(start.element.workload.value());
     if (!entry) continue;
+    for (std::string& finding : lint_topology(input, entry->workload, start))
+      findings.push_back(std::move(finding));
     check_whole(entry->workload, start, findings);
     check_nodes(input, entry->workload, start, findings);
   }

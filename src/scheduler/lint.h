@@ -19,6 +19,10 @@ std::vector<std::string> lint_quotas(const PassInput& input, const Plan& plan);
 // never go below their minimum.
 std::vector<std::string> lint_evictions(const PassInput& input, const Plan& plan);
 
+// A start keeps what its workload demands of the topology (a level, segments).
+std::vector<std::string> lint_topology(const PassInput& input, const Workload& workload,
+                                       const Start& start);
+
 std::string lint_name(const ElementRef& element);
 
 }  // namespace tutti::scheduler

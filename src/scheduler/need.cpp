@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "scheduler/parts.h"
 
 namespace tutti::scheduler {
 
@@ -18,12 +19,13 @@ std::int64_t gpus_of(const RoleNeed& need, std::int64_t tasks, std::int64_t of_t
 }  // namespace
 
 std::int32_t RoleNeed::least_gpus() const {
+  if (asks_parts()) return 0;  // a device that others use is no whole one
   return static_cast<std::int32_t>(
       std::max({gpus_per_node, gpus_per_task, gpus_total > 0 ? 1u : 0u}));
 }
 
 std::int32_t RoleNeed::least_cpus() const {
-  auto gpus = static_cast<std::uint32_t>(least_gpus());
+  auto gpus = std::max({gpus_per_node, gpus_per_task, gpus_total > 0 ? 1u : 0u});
   return static_cast<std::int32_t>(std::max({cpus_per_task, cpus_per_node, gpus * cpus_per_gpu}));
 }
 
@@ -48,9 +50,12 @@ SlotNeed slot_need(const RoleNeed& need, const NodeClass& node, std::uint32_t ta
 }
 
 std::int32_t free_gpus(const RoleNeed& need, const NodeClass& node, const Capacity& free) {
-  if (need.any_gpu) return free.gpu_count();
+  if (need.asks_parts()) return free_parts(need, node, free);
+  if (need.any_gpu)
+    return free.gpu_count() - static_cast<std::int32_t>(free.parts.uses().size());
   auto slot = node.slot_of(need.gpu_type);
-  return slot ? free.gpus[*slot] : 0;
+  if (!slot) return 0;
+  return free.parts.empty() ? free.gpus[*slot] : whole_gpus(free)[*slot];
 }
 
 bool fits(const RoleNeed& need, const NodeClass& node, const Capacity& free, std::uint32_t tasks,
@@ -59,6 +64,7 @@ bool fits(const RoleNeed& need, const NodeClass& node, const Capacity& free, std
     // A node of its own: the whole of it must be free, and hold what was asked.
     if (free.vacancy != 0 || free.cores != node.full.cores) return false;
     std::int64_t gpus = gpus_of(need, tasks, gpus_of_total);
+    if (!free.parts.empty()) return false;
     if (gpus > free_gpus(need, node, node.full) || free.gpu_count() != node.full.gpu_count())
       return false;
   }
@@ -112,13 +118,18 @@ Capacity take_of(const RoleNeed& need, const NodeClass& node, const Capacity& fr
     return take;
   }
   if (slot.gpus == 0) return take;
+  if (need.asks_parts()) {
+    take.parts = take_parts(need, node, free, slot.gpus);
+    return take;
+  }
   if (!need.any_gpu) {
     take.gpus[*node.slot_of(need.gpu_type)] = static_cast<std::int16_t>(slot.gpus);
     return take;
   }
   std::optional<std::size_t> best;
+  const auto whole = whole_gpus(free);
   for (std::size_t i = 0; i < node.types.size(); ++i)
-    if (free.gpus[i] >= slot.gpus && (!best || free.gpus[i] < free.gpus[*best])) best = i;
+    if (whole[i] >= slot.gpus && (!best || whole[i] < whole[*best])) best = i;
   if (best) {
     take.gpus[*best] = static_cast<std::int16_t>(slot.gpus);
     return take;
@@ -127,8 +138,8 @@ Capacity take_of(const RoleNeed& need, const NodeClass& node, const Capacity& fr
   while (missing > 0) {
     std::size_t fullest = 0;
     for (std::size_t i = 1; i < node.types.size(); ++i)
-      if (free.gpus[i] - take.gpus[i] > free.gpus[fullest] - take.gpus[fullest]) fullest = i;
-    auto some = std::min<std::int32_t>(missing, free.gpus[fullest] - take.gpus[fullest]);
+      if (whole[i] - take.gpus[i] > whole[fullest] - take.gpus[fullest]) fullest = i;
+    auto some = std::min<std::int32_t>(missing, whole[fullest] - take.gpus[fullest]);
     TUTTI_CHECK(some > 0);
     take.gpus[fullest] = static_cast<std::int16_t>(take.gpus[fullest] + some);
     missing -= some;

@@ -44,6 +44,10 @@ struct RoleNeed {
   bool any_gpu = true;  // whatever type, also mixed; else gpu_type
   GpuType gpu_type = 0;
   std::uint32_t gpus_per_node = 0, gpus_per_task = 0, gpus_total = 0;
+  // Each GPU counted above is a part of one: an instance of a MIG profile, or a share.
+  std::string part_profile;
+  std::uint64_t part_memory_mib = 0;
+  std::uint32_t part_permille = 0;
   std::uint64_t memory_per_node = 0, memory_per_cpu = 0, memory_per_gpu = 0;  // MiB
   bool memory_whole_node = false;
   bool exclusive = false, contiguous = false;
@@ -53,6 +57,9 @@ struct RoleNeed {
   NodeSet candidates;               // of all choices together
   NodeSet left_out;                 // would be candidates but for Gang::avoid_nodes
 
+  bool asks_parts() const {
+    return !part_profile.empty() || part_memory_mib > 0 || part_permille > 0;
+  }
   bool asks_gpus() const { return gpus_per_node + gpus_per_task + gpus_total > 0; }
   // The least any slot needs; nodes with less are not looked at.
   std::int32_t least_gpus() const;
@@ -68,7 +75,8 @@ struct SlotNeed {
 SlotNeed slot_need(const RoleNeed& need, const NodeClass& node, std::uint32_t tasks,
                    std::uint32_t gpus_of_total);
 
-// GPUs of the wanted type that are free.
+// GPUs of the wanted type that are free and whole; for a role that asks for parts, how many of them
+// there is room for.
 std::int32_t free_gpus(const RoleNeed& need, const NodeClass& node, const Capacity& free);
 
 bool fits(const RoleNeed& need, const NodeClass& node, const Capacity& free, std::uint32_t tasks,

@@ -37,13 +37,13 @@ std::uint64_t placeable_tasks(const ClusterIndex& cluster, const RoleNeed& need)
 
 // Whether memory alone stands in the way.
 bool fits_without_memory(const ClusterIndex& cluster, std::size_t partition,
-                         std::vector<RoleAsk> roles) {
+                         std::vector<RoleAsk> roles, const TopologyAsk& topology) {
   for (RoleAsk& ask : roles) {
     ask.memory_mib_per_cpu = ask.memory_mib_per_gpu = 0;
     ask.memory_mib_per_node = 1;
     ask.memory_whole_node = false;
   }
-  Shape shape = resolve_shape(cluster, partition, roles, {});
+  Shape shape = resolve_shape(cluster, partition, roles, {}, topology);
   return !shape.never && place_on_empty(cluster, shape).has_value();
 }
 
@@ -56,9 +56,9 @@ bool is_limited_by_nodes(const PartitionSpec& partition, const std::vector<RoleA
 }
 
 Status check_partition(const ClusterIndex& cluster, std::size_t partition,
-                       const std::vector<RoleAsk>& roles) {
+                       const std::vector<RoleAsk>& roles, const TopologyAsk& topology) {
   const PartitionSpec& spec = cluster.spec().partitions[partition];
-  Shape shape = resolve_shape(cluster, partition, roles, {});
+  Shape shape = resolve_shape(cluster, partition, roles, {}, topology);
   if (shape.never) return tl::unexpected<Error>(*shape.never);
   bool limited = is_limited_by_nodes(spec, roles);
   if (limited) {
@@ -68,24 +68,27 @@ Status check_partition(const ClusterIndex& cluster, std::size_t partition,
     without.partitions[0].max_nodes = kNoLimit;
     without.partitions[0].min_nodes = 0;
     ClusterIndex index(without);
-    if (place_on_empty(index, resolve_shape(index, 0, roles, {}))) return {};
+    if (place_on_empty(index, resolve_shape(index, 0, roles, {}, topology))) return {};
   } else if (place_on_empty(cluster, shape)) {
     return {};
   }
   std::string need = need_text(cluster, shape);
-  if (!limited && fits_without_memory(cluster, partition, roles))
+  if (!limited && fits_without_memory(cluster, partition, roles, topology))
     return invalid(fmt::format("needs {} with more memory than the nodes of partition {} have",
                                need, spec.name),
                    std::string(reason::kMemoryNeverFits));
   std::string detail;
+  if (shape.topology.is_bound() &&
+      place_on_empty(cluster, resolve_shape(cluster, partition, roles, {})))
+    detail = fmt::format("; {}", topology_text(cluster, shape));
   for (const RoleNeed& need_of : shape.roles) {
+    if (!detail.empty()) break;
     if (need_of.candidates.count() < need_of.nodes_min)
       detail =
           fmt::format("; {} of it {} large enough", count_text(need_of.candidates.count(), "node"),
                       need_of.candidates.count() == 1 ? "is" : "are");
     else if (std::uint64_t fit = placeable_tasks(cluster, need_of); fit < need_of.tasks)
       detail = fmt::format("; {} of {} tasks fit", fit, need_of.tasks);
-    if (!detail.empty()) break;
   }
   return invalid(fmt::format("can never run here: needs {}, which partition {} does not have{}",
                              need, spec.name, detail),
@@ -104,10 +107,12 @@ Status check_can_ever_run(const ClusterSpec& spec, const Workload& workload) {
                                 : fmt::format("there is no partition {}", name),
                    std::string(reason::kInvalidPartition));
   }
+  TopologyAsk topology = workload.extras->terms.topology;
+  topology.switches = 0;  // in the end it starts with more of them
   // One of several partitions is enough; the first one's problem is told.
   std::optional<Error> first;
   for (const std::string& name : names) {
-    Status status = check_partition(cluster, *cluster.partition(name), workload.roles);
+    Status status = check_partition(cluster, *cluster.partition(name), workload.roles, topology);
     if (status) return {};
     if (!first) first = status.error();
   }

@@ -129,6 +129,7 @@ struct Pass {
   std::vector<Unfinished> unfinished;
   // Of reasons whose explanation is the same for everybody: held, begin time, cleaning.
   std::vector<std::shared_ptr<const Wait>> common_waits;
+  std::vector<std::uint16_t> ports;  // rendezvous, by owner; 0 or beyond the end = none
   std::vector<ElementRef> owners;  // Timeline::Owner: who holds or is promised
   NodeSet blocked_nodes;           // candidates of those that wait for room
   NodeSet promised_nodes;          // candidates of those that are promised a start

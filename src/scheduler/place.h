@@ -24,6 +24,15 @@ using Placement = std::vector<Share>;  // by node, then role
 // passed over).
 std::optional<Placement> place_gang(Room& room, const Shape& shape, const NodeSet& usable);
 
+// The same with nodes of any domains: the topology is not looked at (place_gang.cpp).
+std::optional<Placement> place_anywhere(Room& room, const Shape& shape, const NodeSet& usable);
+
+// The lowest domain that holds the gang, or what else its TopologyNeed demands (place_topology.cpp).
+// Complete where equal parts lie on each node: if the demands can be met, they are.
+std::optional<Placement> place_in_domains(Room& room, const Shape& shape, const NodeSet& usable);
+// Whether domains matter to it: several nodes on a cluster with a topology.
+bool looks_at_domains(const ClusterIndex& cluster, const Shape& shape);
+
 // One role alone (place_role.cpp); `index` goes into Share::role.
 std::optional<Placement> place_role(const Room& room, const RoleNeed& need, std::uint32_t index,
                                     const NodeSet& usable);

@@ -133,6 +133,11 @@ class JointSearch {
 
 std::optional<Placement> place_gang(Room& room, const Shape& shape, const NodeSet& usable) {
   if (shape.never) return std::nullopt;
+  return looks_at_domains(room.cluster(), shape) ? place_in_domains(room, shape, usable)
+                                                 : place_anywhere(room, shape, usable);
+}
+
+std::optional<Placement> place_anywhere(Room& room, const Shape& shape, const NodeSet& usable) {
   if (shape.roles.size() == 1) return place_role(room, shape.roles[0], 0, usable);
   std::vector<std::uint32_t> order(shape.roles.size());
   std::iota(order.begin(), order.end(), 0u);

@@ -35,6 +35,7 @@ struct Start {
   bool backfilled = false;  // started while a gang before it in order waits
   // When one that was promised its room may have it recalled at the latest; never() if nobody.
   Instant recalled = Instant::never();
+  std::uint16_t rendezvous_port = 0;  // that no other gang on its nodes has
 };
 
 // What a promised gang would use of one node; which devices is decided when it starts.

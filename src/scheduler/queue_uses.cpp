@@ -1,6 +1,6 @@
 // What is used of the queues, for people: the quota tree of a pass, read off.
-#include "scheduler/quota.h"
 #include "scheduler/queue_rules.h"
+#include "scheduler/quota.h"
 
 namespace tutti::scheduler {
 
@@ -38,7 +38,7 @@ std::vector<QueueUse> queue_uses(const ClusterState& state) {
               entry.workload.partitions.empty() ? "" : entry.workload.partitions->front()))
         tree.add_demand(
             *queue,
-            charge_of(shapes[shapes.intern(*partition, entry.workload.roles, kNobody, {})]),
+            charge_of(shapes[shapes.intern(*partition, entry.workload.roles, kNobody, {}, {})]),
             waiting);
     for (GangId id : entry.gangs) {
       const Gang* gang = state.gangs.find(id.value());

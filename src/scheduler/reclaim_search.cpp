@@ -17,8 +17,7 @@ ReclaimSearch::ReclaimSearch(Pass& pass, const Candidate& candidate,
     : pass_(pass), candidate_(candidate), claimant_(claimant), units_(std::move(units)) {}
 
 Instant ReclaimSearch::leaves_at(const ReclaimUnit& unit, Instant at) const {
-  const Instant soonest =
-      pass_.input.now + unit.yield.notice + pass_.input.state.spec->kill_wait;
+  const Instant soonest = pass_.input.now + unit.yield.notice + pass_.input.state.spec->kill_wait;
   return std::max(at, soonest);
 }
 
@@ -49,9 +48,8 @@ void ReclaimSearch::note_times() {
 std::optional<Forecast> ReclaimSearch::earliest() {
   const Window window = window_of(pass_, candidate_);
   Instant from = window.from;
-  if (std::any_of(units_.begin(), units_.end(), [](const ReclaimUnit& unit) {
-        return unit.right == Rights::Kind::kNominal;
-      }))
+  if (std::any_of(units_.begin(), units_.end(),
+                  [](const ReclaimUnit& unit) { return unit.right == Rights::Kind::kNominal; }))
     from = std::max(from, claimant_.nominal_from);
   auto found = pass_.forecaster.earliest(pass_.shapes[candidate_.shape], from,
                                          pass_.occupancy(candidate_.limit));
@@ -73,8 +71,9 @@ bool ReclaimSearch::quota_allows(const Set& set, Instant at) {
     const Instant end =
         expected_end(*unit.gang, pass_.input.now, pass_.input.state.spec->kill_wait);
     if (!queue || end <= at) continue;
-    refund(*queue, charge_of(pass_.cluster, unit.slot ? std::vector<Slot>{unit.gang->slots[*unit.slot]}
-                                                      : unit.gang->slots));
+    refund(*queue,
+           charge_of(pass_.cluster, unit.slot ? std::vector<Slot>{unit.gang->slots[*unit.slot]}
+                                              : unit.gang->slots));
   }
   for (const ReclaimBook::Held& held : pass_.reclaim->held)
     if (held.end <= at) refund(held.queue, held.charge);
@@ -132,8 +131,8 @@ void ReclaimSearch::add_restart_costs() {
     auto partition = pass_.cluster.partition(unit.gang->partition);
     if (!partition) continue;
     const Workload& workload = unit.entry->workload;
-    const std::uint32_t id =
-        pass_.shapes.intern(*partition, workload.roles, unit.gang->avoid_nodes, {});
+    const std::uint32_t id = pass_.shapes.intern(*partition, workload.roles, unit.gang->avoid_nodes,
+                                                 {}, workload.extras->terms.topology);
     pass_.shape_states.resize(std::max<std::size_t>(pass_.shape_states.size(), id + 1));
     NodeSet elsewhere = pass_.free.usable();
     for (const Slot& slot : unit.gang->slots)
@@ -164,9 +163,8 @@ std::optional<ReclaimSearch::Set> ReclaimSearch::cheapest(Instant at, bool last_
   std::sort(order.begin(), order.end());
   std::vector<std::uint32_t> failed;
   for (const auto& [evicts, cost, size, mask] : order) {
-    const bool known = std::any_of(failed.begin(), failed.end(), [m = mask](std::uint32_t f) {
-      return (m & f) == m;
-    });
+    const bool known = std::any_of(failed.begin(), failed.end(),
+                                   [m = mask](std::uint32_t f) { return (m & f) == m; });
     if (known) continue;
     Set set;
     for (std::uint32_t i = 0; i < units_.size(); ++i)
@@ -185,8 +183,8 @@ ReclaimSearch::Set ReclaimSearch::needed_for(const Placement& placement, Instant
   for (const Share& share : placement) {
     auto [it, fresh] = spare.try_emplace(share.node);
     if (fresh)
-      it->second = pass_.timeline.throughout(share.node, at,
-                                             at + pass_.occupancy(candidate_.limit));
+      it->second =
+          pass_.timeline.throughout(share.node, at, at + pass_.occupancy(candidate_.limit));
     it->second -= share.take;
   }
   auto amounts = [&](const ReclaimUnit& unit) {
@@ -278,8 +276,8 @@ std::optional<ReclaimFound> ReclaimSearch::run() {
            std::tuple(!b.slot, b.cost, b.gang->id, a.slot.value_or(0));
   });
   for (bool last_resort : {false, true}) {
-    auto set = units_.size() <= kExact ? cheapest(best->at, last_resort)
-                                       : greedy(best->at, last_resort);
+    auto set =
+        units_.size() <= kExact ? cheapest(best->at, last_resort) : greedy(best->at, last_resort);
     if (!set) continue;
     auto placement = fits(*set, best->at, pass_.free.usable());
     if (!placement) continue;

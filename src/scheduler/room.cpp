@@ -17,13 +17,20 @@ RoomNow::RoomNow(FreeMap& free, const Timeline& timeline, Instant now, Instant u
 Capacity RoomNow::at(NodeIndex node) const {
   ++looked_;
   if (!keeps_promises_ || !timeline_.is_promised(node)) return free_.at(node);
-  if (recalling_.empty()) return timeline_.throughout(node, now_, until_);
-  // Where one that may recall it begins, it is gone; where another does, both must have room.
-  Capacity out = timeline_.at(node, now_);
-  for (const Timeline::Promised& promise : timeline_.promises(node))
-    if (promise.from > now_ && promise.from < until_ && timeline_.is_seen(promise) &&
-        !may_be_recalled_by(promise.owner))
-      out = least(out, timeline_.at(node, promise.from));
+  Capacity out;
+  if (recalling_.empty()) {
+    out = timeline_.throughout(node, now_, until_);
+  } else {
+    // Where one that may recall it begins, it is gone; where another does, both must have room.
+    out = timeline_.at(node, now_);
+    for (const Timeline::Promised& promise : timeline_.promises(node))
+      if (promise.from > now_ && promise.from < until_ && timeline_.is_seen(promise) &&
+          !may_be_recalled_by(promise.owner))
+        out = least(out, timeline_.at(node, promise.from));
+  }
+  // A device that a promise will have is not chosen yet: it can't be shared with it now.
+  for (PartUse& use : out.parts.edit())
+    if (use.device >= kUnchosen) use.slices = 0xFFFF, use.permille = 1000;
   return out;
 }
 

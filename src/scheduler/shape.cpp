@@ -46,6 +46,9 @@ void size_members(const RoleAsk& ask, const PartitionSpec& partition, const Clus
   need.gpus_per_node = ask.gpus_per_node;
   need.gpus_per_task = ask.gpus_per_task;
   need.gpus_total = ask.gpus_total;
+  need.part_profile = ask.gpu_profile;
+  need.part_memory_mib = ask.gpu_memory_mib;
+  need.part_permille = ask.gpu_share_permille;
   need.exclusive = ask.exclusive || partition.exclusive;
   need.contiguous = ask.contiguous;
   need.memory_whole_node = ask.memory_whole_node;
@@ -129,7 +132,18 @@ std::optional<Error> resolve_role(const ClusterIndex& cluster, std::size_t parti
   const PartitionSpec& in = cluster.spec().partitions[partition];
   count_members(ask, in, need);
   size_members(ask, in, cluster.spec(), need);
-  if (!ask.gpu_type.empty() && need.asks_gpus()) {
+  // Instances that the administrator made are devices of their own, with the profile as their type.
+  if (!ask.gpu_profile.empty()) {
+    auto made = cluster.gpu_type(ask.gpu_profile);
+    if (!made && !ask.gpu_type.empty())
+      made = cluster.gpu_type(fmt::format("{}_{}", ask.gpu_type, ask.gpu_profile));
+    if (made) {
+      need.part_profile.clear();
+      need.any_gpu = false;
+      need.gpu_type = *made;
+    }
+  }
+  if (!ask.gpu_type.empty() && need.asks_gpus() && need.any_gpu) {
     auto type = cluster.gpu_type(ask.gpu_type);
     if (!type)
       return never(reason::kNeverFits,
@@ -144,6 +158,42 @@ std::optional<Error> resolve_role(const ClusterIndex& cluster, std::size_t parti
                              need.memory_per_node, in.name, in.max_memory_mib_per_node));
   keep_large_enough(cluster, need);
   leave_out(cluster, avoid, need);
+  return std::nullopt;
+}
+
+std::optional<Error> resolve_topology(const ClusterIndex& cluster, const TopologyAsk& ask,
+                                      Shape& shape) {
+  const Topology& topology = cluster.topology();
+  auto level_of = [&](const std::string& name) -> Result<std::uint32_t> {
+    if (auto level = topology.level(name)) return *level;
+    return invalid(
+        topology.empty()
+            ? fmt::format("topology level {}: the cluster has no topology", quote(name))
+            : fmt::format("topology level {}: the levels of the cluster are {}", quote(name),
+                          join(cluster.spec().topology_levels, ", ")),
+        std::string(reason::kNeverFits));
+  };
+  if (!ask.required.empty()) {
+    auto level = level_of(ask.required);
+    if (!level) return level.error();
+    shape.topology.required = *level;
+  }
+  // Wherever there is a narrower domain that holds the gang, it is taken: nothing more to note.
+  if (!ask.preferred.empty())
+    if (auto level = level_of(ask.preferred); !level) return level.error();
+  if (topology.empty()) return std::nullopt;  // --switches and --segment mean nothing then
+  shape.topology.switches = ask.switches;
+  if (ask.segment <= 1) return std::nullopt;
+  const RoleNeed& need = shape.roles[0];
+  if (shape.roles.size() > 1 || need.nodes_min % ask.segment != 0)
+    return never(reason::kNeverFits,
+                 fmt::format("a gang of {} nodes{} is not made of segments of {} nodes",
+                             need.nodes_min, shape.roles.size() > 1 ? " and several roles" : "",
+                             ask.segment));
+  shape.roles[0].nodes_max = need.nodes_min;
+  shape.roles[0].prefers_many_nodes = false;
+  shape.topology.segment = ask.segment;
+  shape.topology.segment_level = topology.narrowest_of(ask.segment);
   return std::nullopt;
 }
 
@@ -168,6 +218,7 @@ std::uint64_t hash_of(std::size_t partition, const std::vector<RoleAsk>& roles,
         .add(pair(ask.cpus_per_node, ask.gpus_total));
     hash.add(pair(ask.gpus_per_node, ask.gpus_per_task)).add(ask.gpu_type).add(ask.features);
     hash.add(ask.memory_mib_per_node).add(ask.memory_mib_per_cpu).add(ask.memory_mib_per_gpu);
+    hash.add(ask.gpu_profile).add(ask.gpu_memory_mib).add(ask.gpu_share_permille);
     hash.add(pair((ask.memory_whole_node ? 1u : 0u) | (ask.exclusive ? 2u : 0u),
                   ask.contiguous ? 1u : 0u));
     for (const std::string& node : ask.nodes_in) hash.add(node);
@@ -180,7 +231,8 @@ std::uint64_t hash_of(std::size_t partition, const std::vector<RoleAsk>& roles,
 }  // namespace
 
 Shape resolve_shape(const ClusterIndex& cluster, std::size_t partition,
-                    const std::vector<RoleAsk>& roles, const std::vector<std::string>& avoid) {
+                    const std::vector<RoleAsk>& roles, const std::vector<std::string>& avoid,
+                    const TopologyAsk& topology) {
   Shape shape;
   shape.partition = partition;
   shape.candidates = NodeSet(cluster.size());
@@ -197,6 +249,8 @@ Shape resolve_shape(const ClusterIndex& cluster, std::size_t partition,
     shape.candidates |= need.candidates;
     add_up(roles[i], need, shape);
   }
+  if (auto problem = resolve_topology(cluster, topology, shape); problem && !shape.never)
+    shape.never = std::move(problem);
   return shape;
 }
 
@@ -209,10 +263,11 @@ static void confine(Shape& shape, const NodeSet& nodes) {
 }
 
 std::uint32_t ShapeTable::intern(std::size_t partition, const std::vector<RoleAsk>& roles,
-                                 const std::vector<std::string>& avoid, const Within& within) {
+                                 const std::vector<std::string>& avoid, const Within& within,
+                                 const TopologyAsk& topology) {
   auto same = [&](const Entry& entry) {
     return entry.shape.partition == partition && entry.within == within.number &&
-           *entry.roles == roles && *entry.avoid == avoid;
+           *entry.roles == roles && *entry.avoid == avoid && entry.topology == topology;
   };
   // Jobs of one user often stand side by side.
   if (last_ < shapes_.size() && same(shapes_[last_])) return last_;
@@ -223,7 +278,8 @@ std::uint32_t ShapeTable::intern(std::size_t partition, const std::vector<RoleAs
   last_ = static_cast<std::uint32_t>(shapes_.size());
   by_hash_.emplace(hash, last_);
   shapes_.push_back(
-      {resolve_shape(cluster_, partition, roles, avoid), &roles, &avoid, within.number});
+      {resolve_shape(cluster_, partition, roles, avoid, topology), &roles, &avoid, within.number,
+       topology});
   if (within.nodes) confine(shapes_.back().shape, *within.nodes);
   return last_;
 }

@@ -14,10 +14,20 @@
 
 namespace tutti::scheduler {
 
+// TopologyAsk with its names resolved.
+struct TopologyNeed {
+  std::optional<std::uint32_t> required;  // level: all slots in one domain of it, or no start
+  std::uint32_t segment = 0;              // nodes that lie in one domain of segment_level
+  std::uint32_t segment_level = 0;
+  std::uint32_t switches = 0;  // at most so many domains of the narrowest level; 0 = any
+  bool is_bound() const { return required || segment > 1 || switches > 0; }
+};
+
 struct Shape {
   std::size_t partition = 0;
   std::vector<RoleNeed> roles;  // as in Workload::roles
   NodeSet candidates;           // of all roles together
+  TopologyNeed topology;
   // What the request is worth as a whole, for priorities and texts.
   std::uint32_t nodes = 0, tasks = 0, cpus = 0, gpus = 0;
   bool outside_node_limits = false;  // of the partition: MinNodes, MaxNodes
@@ -29,7 +39,8 @@ struct Shape {
 // Makes a request definite. Never fails: what cannot be is noted in Shape::never. `avoid` are names
 // of nodes that refused the last launches. Cost: O(classes of nodes x roles + nodes / 64).
 Shape resolve_shape(const ClusterIndex& cluster, std::size_t partition,
-                    const std::vector<RoleAsk>& roles, const std::vector<std::string>& avoid);
+                    const std::vector<RoleAsk>& roles, const std::vector<std::string>& avoid,
+                    const TopologyAsk& topology = {});
 
 class ShapeTable {
  public:
@@ -43,8 +54,10 @@ class ShapeTable {
   };
   // The number of the shape; `roles` and `avoid` must outlive the table.
   std::uint32_t intern(std::size_t partition, const std::vector<RoleAsk>& roles,
-                       const std::vector<std::string>& avoid, const Within& within);
+                       const std::vector<std::string>& avoid, const Within& within,
+                       const TopologyAsk& topology);
   const Shape& operator[](std::uint32_t id) const { return shapes_[id].shape; }
+  const TopologyAsk& topology_of(std::uint32_t id) const { return shapes_[id].topology; }
   std::size_t size() const { return shapes_.size(); }
 
  private:
@@ -53,6 +66,7 @@ class ShapeTable {
     const std::vector<RoleAsk>* roles;
     const std::vector<std::string>* avoid;
     std::uint32_t within = 0;
+    TopologyAsk topology;
   };
   const ClusterIndex& cluster_;
   std::vector<Entry> shapes_;

@@ -2,6 +2,7 @@
 
 #include "model/reasons.h"
 #include "scheduler/order.h"
+#include "scheduler/parts.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {
@@ -101,6 +102,25 @@ Instant recalled_at(const Pass& pass, const RoomNow& room, const Placement& plac
   return out;
 }
 
+// A port that no other gang on these nodes has, below those that Linux gives out by itself and
+// torchrun's default. The same workload gets the same one where it can.
+std::uint16_t pick_port(const Pass& pass, const ElementRef& element, const Placement& placement) {
+  constexpr std::uint32_t kFirst = 20'000, kCount = 9'500;
+  const std::uint32_t wanted =
+      (element.workload.value() + element.array_index.value_or(0)) % kCount;
+  auto is_taken = [&](std::uint16_t port) {
+    for (const Share& share : placement)
+      for (const Timeline::Release& release : pass.timeline.releases(share.node))
+        if (release.owner < pass.ports.size() && pass.ports[release.owner] == port) return true;
+    return false;
+  };
+  for (std::uint32_t i = 0; i < kCount; ++i) {
+    auto port = static_cast<std::uint16_t>(kFirst + (wanted + i) % kCount);
+    if (!is_taken(port)) return port;
+  }
+  return 0;
+}
+
 struct Booking {
   const Candidate& candidate;
   const Shape& shape;
@@ -120,16 +140,22 @@ void book_element(Pass& pass, const Booking& booking, Element& element, Duration
   start.limit = limit;
   start.backfilled = pass.somebody_waits;
   start.recalled = booking.recalled;
+  start.rendezvous_port = pick_port(pass, element.ref, booking.placement);
+  pass.ports.resize(owner + 1);
+  pass.ports[owner] = start.rendezvous_port;
   pass.limits.started(*element.entry, pass.cluster.spec().partitions[candidate.partition], limit);
   Instant end = std::min(pass.end_of(limit), booking.recalled);
   for (const Share& share : booking.placement) {
     if (share.role < first_role || share.role - first_role >= roles) continue;
-    Slot slot = pass.free.start(share.node, share.take);
+    Capacity take = share.take;
+    Slot slot = pass.free.start(share.node, take);
+    slot.parts =
+        device_parts(booking.shape.roles[share.role], pass.cluster.of(share.node), take.parts);
     slot.role = share.role - first_role;
     slot.tasks = share.tasks;
     slot.exclusive = booking.shape.roles[share.role].exclusive;
     start.slots.push_back(std::move(slot));
-    pass.timeline.add_release(share.node, {end, owner, share.take});
+    pass.timeline.add_release(share.node, {end, owner, std::move(take)});
     if (end >= Instant::never()) pass.forecaster.note_endless(share.node);
   }
   if (candidate.queue != kNoQueue)

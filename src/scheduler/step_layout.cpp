@@ -18,6 +18,7 @@ struct Room {
   std::uint32_t cpus_total = 0;
   std::vector<std::uint16_t> gpus;  // not taken by steps that asked for GPUs
   std::uint32_t tasks = 0;          // laid out here
+  bool has_parts = false;           // of devices: all steps use them together
 };
 
 tl::unexpected<Error> never(std::string message) {
@@ -34,6 +35,7 @@ std::vector<Room> free_room(const Gang& gang, bool overlap) {
     room.slot = i;
     room.cpus = room.cpus_total = static_cast<std::uint32_t>(gang.slots[i].cpu_ids.size());
     room.gpus = gang.slots[i].gpus;
+    room.has_parts = !gang.slots[i].parts.empty();
     rooms.push_back(std::move(room));
   }
   if (overlap) return rooms;
@@ -88,6 +90,7 @@ Result<std::vector<Room>> candidates(const ClusterSpec& spec, const Gang& gang,
 std::uint32_t capacity(const Room& room, const StepRequest& request, std::uint32_t cpus_per_task) {
   std::uint32_t n = room.cpus / std::max(1u, cpus_per_task);
   if (request.tasks_per_node) n = std::min(n, request.tasks_per_node);
+  if (room.has_parts) return n;
   if (request.gpus_per_task)
     n = std::min(n, static_cast<std::uint32_t>(room.gpus.size()) / request.gpus_per_task);
   if (request.gpus_per_node && *request.gpus_per_node > room.gpus.size()) n = 0;

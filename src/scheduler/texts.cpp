@@ -41,6 +41,16 @@ std::string need_text(const ClusterIndex& cluster, const Shape& shape) {
   return out + (shape.nodes > 1 ? " on " + nodes : std::string(" on a node"));
 }
 
+std::string topology_text(const ClusterIndex& cluster, const Shape& shape) {
+  const auto& levels = cluster.topology().levels();
+  if (shape.topology.required)
+    return fmt::format("no one {} holds all of it", levels[*shape.topology.required].name);
+  if (shape.topology.segment > 1)
+    return fmt::format("not enough segments of {} nodes within one {} each",
+                       shape.topology.segment, levels[shape.topology.segment_level].name);
+  return fmt::format("not on {}", count_text(shape.topology.switches, "switch"));
+}
+
 std::string free_text(const Shape& shape, const FreeTotals& totals) {
   if (all_exclusive(shape))
     return fmt::format("{} {} empty", totals.idle_nodes, totals.idle_nodes == 1 ? "is" : "are");

@@ -10,6 +10,9 @@ namespace tutti::scheduler {
 // "16 GPUs of h100 and 64 CPUs on 2 nodes", "2 whole nodes".
 std::string need_text(const ClusterIndex& cluster, const Shape& shape);
 
+// "no rack holds all of it": of a gang that only its demands on the topology keep from starting.
+std::string topology_text(const ClusterIndex& cluster, const Shape& shape);
+
 // What is free on the nodes a shape may use.
 struct FreeTotals {
   std::int64_t gpus = 0, cpus = 0, idle_nodes = 0;

@@ -77,6 +77,7 @@ Status Fold::operator()(const GangAllocated& e) {
   gang.epoch = e.epoch;
   gang.partition = e.partition;
   gang.slots = e.slots;
+  gang.rendezvous_port = e.rendezvous_port;
   gang.allocated = at;
   gang.limit_end = e.limit_end;
   state.next_epoch = std::max(state.next_epoch, e.epoch.value() + 1);

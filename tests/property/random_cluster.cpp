@@ -138,7 +138,7 @@ void RandomCluster::carry_out(const scheduler::Plan& plan) {
     if (!gang) gang = GangId(entry->gangs.empty() ? start.element.workload.value() : state.next_id);
     Instant end = start.limit.is_infinite() ? Instant() : now + start.limit;
     apply(GangAllocated{gang, start.element.workload, start.element.array_index,
-                        Epoch(state.next_epoch), start.partition, start.slots, end});
+                        Epoch(state.next_epoch), start.partition, start.slots, end, start.rendezvous_port});
     apply(GangStarted{gang, end});
   }
   if (!plan.promise_changes.empty()) apply(PromisesChanged{plan.promise_changes});

@@ -101,6 +101,10 @@ bool parse_nodes(Words& words, ClusterSpec& spec) {
       node.memory_mib = words.memory();
     } else if (words.take_if("features")) {
       for (std::string_view name : split(words.take(), ',')) node.features.emplace_back(name);
+    } else if (words.take_if("in")) {
+      // "in rack r1": a label
+      std::string label(words.take());
+      node.labels[label] = std::string(words.take());
     } else if (words.take_if("drained")) {
       node.initial_drain_reason = "as configured";
     } else {
@@ -109,7 +113,16 @@ bool parse_nodes(Words& words, ClusterSpec& spec) {
         node.cpus = count;
       } else if (words.take_if("gpu")) {
         std::string type(words.take_if("of") ? words.take() : "");
-        for (std::uint32_t i = 0; i < count; ++i) node.devices.push_back({"gpu", type, ""});
+        DeviceSpec device{"gpu", type, ""};
+        if (words.take_if("mig")) device.mig = true;
+        if (words.take_if("with")) device.memory_mib = words.memory();
+        std::uint32_t numa = words.take_if("numa") ? words.number() : 0;
+        std::uint32_t nvlink = words.take_if("nvlink") ? words.number() : 0;
+        for (std::uint32_t i = 0; i < count; ++i) {
+          if (numa > 0) device.numa = static_cast<std::int32_t>(i / numa);
+          if (nvlink > 0) device.nvlink = static_cast<std::int32_t>(i / nvlink);
+          node.devices.push_back(device);
+        }
       } else {
         return false;
       }
@@ -230,6 +243,9 @@ std::optional<bool> parse_terms(Words& words, JobLine& job) {
 
 bool parse_gpus(Words& words, std::uint32_t count, RoleAsk& role) {
   if (words.take_if("of")) role.gpu_type = std::string(words.take());
+  if (words.take_if("as")) role.gpu_profile = std::string(words.take());
+  if (words.take_if("with")) role.gpu_memory_mib = words.memory();
+  if (words.take_if("share")) role.gpu_share_permille = words.number();
   if (words.take_if("per")) {
     if (!words.take_if("task")) return false;
     role.gpus_per_task = count;
@@ -310,6 +326,14 @@ bool parse_job(Words& words, Happening& out) {
     }
     if (words.take_if("at"))
       out.at = words.seconds();
+    else if (words.take_if("within"))
+      workload.extras.edit().terms.topology.required = std::string(words.take());
+    else if (words.take_if("segment"))
+      workload.extras.edit().terms.topology.segment = words.number();
+    else if (words.take_if("switches"))
+      workload.extras.edit().terms.topology.switches = words.number();
+    else if (words.take_if("switches-wait"))
+      workload.extras.edit().terms.topology.switches_wait = Duration::seconds(words.seconds());
     else if (words.take_if("until") || words.take_if("limit")) {
       if (!words.take_if("never"))
         workload.time_limit = Duration::seconds(words.seconds());
@@ -465,6 +489,10 @@ bool parse_line(std::string_view line, Scenario& scenario) {
   if (first == "partition") return parse_partition(words, scenario.spec);
   if (first == "queue") return parse_queue(words, scenario.queues);
   if (auto good = parse_book(first, words, scenario)) return *good;
+  if (first == "topology") {
+    while (!words.done()) scenario.spec.topology_levels.emplace_back(words.take());
+    return true;
+  }
   if (first == "profile") {
     scenario.profile = std::string(words.take());
     return true;

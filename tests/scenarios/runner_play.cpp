@@ -347,7 +347,7 @@ class World {
       gang = GangId(entry->gangs.empty() ? start.element.workload.value() : state_.next_id);
     Instant limit_end = start.limit.is_infinite() ? Instant() : now() + start.limit;
     apply(GangAllocated{gang, start.element.workload, start.element.array_index,
-                        Epoch(state_.next_epoch), start.partition, start.slots, limit_end});
+                        Epoch(state_.next_epoch), start.partition, start.slots, limit_end, start.rendezvous_port});
     const JobLine& line = lines_[start.element.workload.value()];
     // A launch that a later line refuses is not given its go.
     if (!will_be_refused(start.element)) apply(GangStarted{gang, limit_end});
@@ -363,9 +363,15 @@ class World {
       IndexSet cpus, gpus;
       for (std::uint16_t cpu : slot.cpu_ids) cpus.insert(cpu);
       for (std::uint16_t gpu : slot.gpus) gpus.insert(gpu);
-      say(fmt::format("  {} role {} tasks {} cpus {} gpus {} memory {}M",
+      std::string parts;
+      for (const DevicePart& part : slot.parts)
+        parts += part.profile.empty()
+                     ? fmt::format(" {}:{}M/{}", part.device, part.memory_mib, part.share_permille)
+                     : fmt::format(" {}:{}@{}", part.device, part.profile, part.start);
+      if (!parts.empty()) parts = " parts" + parts;
+      say(fmt::format("  {} role {} tasks {} cpus {} gpus {} memory {}M{}",
                       state_.spec->nodes[slot.node].name, slot.role, slot.tasks, cpus.to_string(),
-                      gpus.empty() ? "-" : gpus.to_string(), slot.memory_mib));
+                      gpus.empty() ? "-" : gpus.to_string(), slot.memory_mib, parts));
     }
   }
 

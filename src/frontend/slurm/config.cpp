@@ -93,12 +93,10 @@ void read_other_files(ConfigReading& reading, const std::string& folder,
   auto& diagnostics = reading.out.diagnostics;
   ConfigLines gres = read_config_lines(folder + "gres.conf", read_file, diagnostics);
   read_gres_lines(reading, gres);
-  // These have no effect: cgroups are always used, topology is not yet. Their form is checked.
+  // It has no effect: cgroups are always used. Its form is checked.
   read_config_lines(folder + "cgroup.conf", read_file, diagnostics);
-  ConfigLines topology = read_config_lines(folder + "topology.conf", read_file, diagnostics);
-  if (!topology.lines.empty())
-    reading.warn("config-unsupported", topology.lines.front().words.front().span,
-                 "topology.conf is not used yet: nodes are placed without regard to switches");
+  read_topology_lines(reading,
+                      read_config_lines(folder + "topology.conf", read_file, diagnostics));
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ using ReadConfigFile = std::function<Result<std::string>(const std::string& path
 struct ClusterConfig {
   ClusterSpec spec;
   // In the order of the files; codes "config-syntax", "config-unknown-key", "config-value",
-  // "config-node", "config-partition", "config-gres", "config-include", "config-unsupported".
+  // "config-node", "config-partition", "config-gres", "config-topology", "config-include",
+  // "config-unsupported".
   std::vector<Diagnostic> diagnostics;
   bool auto_detect = false;  // gres.conf asks for devices to be found on the nodes
 

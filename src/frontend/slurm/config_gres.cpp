@@ -17,6 +17,8 @@ struct GresLine {
   std::string name, type;
   std::vector<std::string> files;
   std::optional<std::uint32_t> count;
+  std::uint64_t memory_mib = 0;
+  bool mig = false;
   std::vector<std::string> nodes;  // empty = every node
   Span span;
 
@@ -73,6 +75,10 @@ std::optional<GresLine> read_line(ConfigReading& reading, const ConfigLine& line
       out.type = word.value;
     } else if (known->name == "File") {
       out.files = device_files(reading, word);
+    } else if (known->name == "Memory") {
+      out.memory_mib = reading.megabytes(word).value_or(0);
+    } else if (known->name == "MIG") {
+      out.mig = reading.yes_or_no(word).value_or(false);
     } else if (known->name == "Count") {
       out.count = reading.number(word);
       if (out.count && *out.count > kMaxDevices) {
@@ -107,7 +113,8 @@ void compare(ConfigReading& reading, NodeSpec& node, const std::vector<GresLine>
       if (!line.type.empty() && !gres.type.empty() && line.type != gres.type) continue;
       std::string type = gres.type.empty() ? line.type : gres.type;
       for (std::uint32_t i = 0; i < line.devices(); ++i)
-        devices.push_back({gres.name, type, i < line.files.size() ? line.files[i] : ""});
+        devices.push_back({gres.name, type, i < line.files.size() ? line.files[i] : "",
+                           line.memory_mib, -1, -1, line.mig});
       found += line.devices();
     }
     if (found == gres.count || (found == 0 && reading.out.auto_detect)) {

@@ -225,7 +225,7 @@ constexpr auto kGlobal = std::to_array<KnownKey>({
     {"TLSType", kQuiet},
     {"TmpFS", kQuiet},
     {"TopologyParam", kUnsupported},
-    {"TopologyPlugin", kUnsupported},
+    {"TopologyPlugin", kQuiet},
     {"TrackWCKey", kQuiet},
     {"TreeWidth", kQuiet},
     {"UnkillableStepProgram", kUnsupported},
@@ -334,6 +334,9 @@ constexpr auto kGres = std::to_array<KnownKey>({
     {"Flags", kQuiet},
     {"Link", kQuiet},
     {"Links", kQuiet},
+    // Tutti's own: usable memory of each device, and whether it may be divided.
+    {"Memory"},
+    {"MIG"},
 });
 
 }  // namespace

@@ -56,6 +56,8 @@ struct ConfigReading {
 
 void read_node_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_partition_lines(ConfigReading& reading, const ConfigLines& lines);
+// Without lines there is no topology.
+void read_topology_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_gres_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_global_line(ConfigReading& reading, const ConfigLine& line);
 // config_accounting.cpp; other keys are let pass.

@@ -76,6 +76,7 @@ Parsed<WorkloadExtras> lower_extras(Lowering& lowering, const std::vector<JobOpt
   for (std::string_view one : split(o.clusters, ',', EmptyPieces::kDrop))
     extras.clusters.emplace_back(trim(one));
   extras.fixed_priority = o.priority && *o.priority > 0 ? o.priority : std::nullopt;
+  extras.terms.topology = o.topology;
   extras.submit_host = lowering.context.host;
   for (const JobOptions& one : components)
     for (const std::string& name : one.not_honoured)

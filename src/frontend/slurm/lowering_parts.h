@@ -25,6 +25,10 @@ struct GpuAsk {
   std::string type;
   std::optional<std::uint32_t> per_node;
   std::uint32_t per_task = 0, total = 0;
+  // Each is a part: a MIG profile, or so much memory or compute of a device.
+  std::string profile;
+  std::uint64_t memory_mib = 0;
+  std::uint32_t share_permille = 0;
 };
 Parsed<GpuAsk> lower_gpus(Lowering& lowering, const JobOptions& options);
 Parsed<RoleAsk> lower_role(Lowering& lowering, const JobOptions& options);

@@ -20,6 +20,42 @@ std::uint32_t capped_product(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(a * b, 0x7FFFFFFF));
 }
 
+// "1g.10gb", "h100_1g.10gb", "h100.2g.20gb+me": the type of the GPU, which may be open, and the MIG
+// profile; the latter is empty for what is none.
+std::pair<std::string, std::string> split_profile(std::string_view text) {
+  std::string_view end = text;
+  if (end.ends_with("+me")) end.remove_suffix(3);
+  std::size_t g = end.rfind("g.");
+  if (!end.ends_with("gb") || g == end.npos || g == 0 || !is_digit(end[g - 1])) return {};
+  auto memory = parse_integer<std::uint32_t>(end.substr(g + 2, end.size() - g - 4));
+  std::size_t first = g - 1;
+  if (!memory || (first > 0 && end[first - 1] != '_' && end[first - 1] != '.')) return {};
+  return {std::string(text.substr(0, first > 0 ? first - 1 : 0)), std::string(text.substr(first))};
+}
+
+// Shares of GPUs among the resources of a node: "mps:50" (percent of one device, as Slurm counts
+// where a device has 100) and Tutti's own "gpumem:2000M" (of each device; a number is in MiB). They
+// leave the list; without "gpu" beside them one part is asked for.
+Parsed<std::vector<Gres>> take_shares(const Lowering& lowering, std::vector<Gres> list,
+                                      GpuAsk& ask) {
+  constexpr std::uint64_t kMiB = 1024 * 1024;
+  bool shares = false, gpus = false;
+  for (const Gres& one : list) {
+    gpus = gpus || one.name == "gpu";
+    if (one.name == "gpu" || one.count == 0) continue;
+    shares = true;
+    if (one.name == "mps" && one.count <= 100)
+      ask.share_permille = static_cast<std::uint32_t>(one.count * 10);
+    else if (one.name == "gpumem")
+      ask.memory_mib = one.count < kMiB ? one.count : one.count / kMiB;
+    else
+      return lowering.refuse(kBadGres);
+  }
+  std::erase_if(list, [](const Gres& one) { return one.name != "gpu"; });
+  if (shares && !gpus) list.push_back({"gpu", "", 1});
+  return list;
+}
+
 // One type and a number of GPUs. A component has one type; "gpu:2,gpu:h100:1" is refused.
 Parsed<std::uint32_t> count_gpus(const Lowering& lowering, const std::vector<Gres>& list,
                                  GpuAsk& ask) {
@@ -27,6 +63,15 @@ Parsed<std::uint32_t> count_gpus(const Lowering& lowering, const std::vector<Gre
   for (const Gres& one : list) {
     count += one.count;
     if (one.count == 0 || one.type.empty()) continue;
+    if (auto [type, profile] = split_profile(one.type); !profile.empty()) {
+      if ((!ask.profile.empty() && ask.profile != profile) ||
+          (!ask.type.empty() && !type.empty() && ask.type != type))
+        return lowering.refuse(
+            "One component of a job has one MIG profile: make it a heterogeneous job");
+      ask.profile = profile;
+      if (!type.empty()) ask.type = type;
+      continue;
+    }
     if (!ask.type.empty() && ask.type != one.type)
       return lowering.refuse(
           fmt::format("One component of a job has one type of GPU, not {} and {}: make it a "
@@ -164,7 +209,9 @@ Parsed<GpuAsk> lower_gpus(Lowering& lowering, const JobOptions& o) {
   // --gpus-per-node and --gres mean the same; the first is the newer and wins.
   bool per_node_given = !o.gpus_per_node.empty();
   if (per_node_given || !o.gres.empty() || o.gres_given) {
-    auto count = number(per_node_given ? o.gpus_per_node : o.gres);
+    auto list = take_shares(lowering, o.gres, ask);
+    if (!list) return tl::unexpected(list.error());
+    auto count = number(per_node_given ? o.gpus_per_node : *list);
     if (!count) return tl::unexpected(count.error());
     ask.per_node = *count;
   }
@@ -208,6 +255,11 @@ Parsed<RoleAsk> lower_role(Lowering& lowering, const JobOptions& o) {
   RoleAsk role;
   lower_counts(lowering, o, *gpus, role);
   role.gpu_type = gpus->type;
+  role.gpu_profile = gpus->profile;
+  role.gpu_memory_mib = gpus->memory_mib;
+  role.gpu_share_permille = gpus->share_permille;
+  if (!role.gpu_profile.empty() && role.gpu_memory_mib + role.gpu_share_permille > 0)
+    return bad_gres("A MIG instance is not shared: give a profile, or mps and gpumem");
   role.gpus_per_node = gpus->per_node.value_or(0);
   role.gpus_per_task = gpus->per_task;
   role.gpus_total = gpus->total;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/gres_text.h"
+#include "model/terms.h"
 #include "base/signal_text.h"
 #include "base/size_text.h"
 #include "base/time.h"
@@ -38,6 +39,7 @@ struct JobOptions {
   bool gres_given = false;  // --gres=none is given and empty
   std::optional<std::uint64_t> memory_mib, memory_mib_per_cpu, memory_mib_per_gpu;
   std::optional<Duration> time_limit, time_min;
+  TopologyAsk topology;
   bool exclusive = false, exact = false, overlap = false, contiguous = false;
   std::string constraint, node_list, exclude, node_file;
   // When and how

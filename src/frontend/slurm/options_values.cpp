@@ -76,9 +76,9 @@ Parsed<void> nodes(JobOptions& o, const SetValue& v) {
 }
 Parsed<void> gres(JobOptions& o, const SetValue& v) {
   auto list = parse_gres_list(v.value);
-  // Generic resources other than GPUs would have to be configured first; Tutti has none.
+  // Others than GPUs and shares of them would have to be configured first; Tutti has none.
   bool known = list.has_value();
-  for (std::size_t i = 0; known && i < list->size(); ++i) known = (*list)[i].name == "gpu";
+  for (std::size_t i = 0; known && i < list->size(); ++i) known = (*list)[i].name == "gpu" || (*list)[i].name == "mps" || (*list)[i].name == "gpumem";
   if (!known) return v.refuse("Invalid generic resource (gres) specification");
   o.gres = std::move(*list);
   o.gres_given = true;
@@ -132,6 +132,36 @@ Parsed<void> begin(JobOptions& o, const SetValue& v) {
 Parsed<void> deadline(JobOptions&, const SetValue& v) {
   auto at = read_time(v);
   if (!at) return tl::unexpected(at.error());
+  return {};
+}
+
+// COUNT[@MAX-TIME]
+Parsed<void> switches(JobOptions& o, const SetValue& v) {
+  std::string_view text = trim(v.value);
+  std::size_t at = text.find('@');
+  auto count = parse_integer<std::uint32_t>(text.substr(0, at));
+  if (!count || *count == 0) return v.bad_specification();
+  o.topology.switches = *count;
+  if (at == text.npos) return {};
+  auto wait = parse_time_limit(text.substr(at + 1));
+  if (!wait) return v.bad_specification();
+  o.topology.switches_wait = *wait;
+  return {};
+}
+Parsed<void> segment(JobOptions& o, const SetValue& v) {
+  auto size = parse_integer<std::uint32_t>(trim(v.value));
+  if (!size || *size == 0) return v.not_a_number();
+  o.topology.segment = *size;
+  return {};
+}
+// Tutti's own: LEVEL or required:LEVEL, all nodes in one domain of that level; preferred:LEVEL, if
+// that delays nothing.
+Parsed<void> topology_level(JobOptions& o, const SetValue& v) {
+  std::string_view text = trim(v.value);
+  bool preferred = text.starts_with("preferred:");
+  text.remove_prefix(preferred ? 10 : text.starts_with("required:") ? 9 : 0);
+  if (text.empty()) return v.bad_specification();
+  (preferred ? o.topology.preferred : o.topology.required) = std::string(text);
   return {};
 }
 

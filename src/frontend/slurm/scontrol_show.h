@@ -35,6 +35,8 @@ Output show_config(const StateView& view, const ShowOptions& o);
 // "Reservation X not found", exit 1; "No reservations in the system".
 Output show_reservations(const StateView& view, const std::vector<std::string>& names,
                          const ShowOptions& o);
+// The switches or blocks, or those with this name or node; needs view.spec and the nodes' labels.
+Output show_topology(const StateView& view, std::string_view name);
 Output show_licenses();
 // "Slurmctld(primary) at HOST is UP"; down: exit 1.
 enum class Reachable : std::uint8_t { kUp, kDown };

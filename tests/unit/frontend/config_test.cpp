@@ -177,14 +177,78 @@ TEST(GresConf, MustAgreeWithSlurmConf) {
   EXPECT_EQ(declared.spec.nodes[0].devices.size(), 4U);
 }
 
-TEST(OtherFiles, AreReadForTheirFormAndTopologyIsSaidToBeUnused) {
-  ClusterConfig config = read({{"slurm.conf", "NodeName=n1 CPUs=1\nPartitionName=a Nodes=n1\n"},
-                               {"cgroup.conf", "ConstrainDevices=yes\n"},
-                               {"topology.conf", "SwitchName=s0 Nodes=n1\n"}});
-  EXPECT_TRUE(config.usable());
+ClusterConfig with_topology(const std::string& topology, const std::string& extra = "") {
+  return read({{"slurm.conf", extra + "NodeName=n[1-6] CPUs=1\nPartitionName=a Nodes=ALL\n"},
+               {"cgroup.conf", "ConstrainDevices=yes\n"},
+               {"topology.conf", topology}});
+}
+
+TEST(TopologyConf, ATreeOfSwitchesBecomesLabels) {
+  ClusterConfig config = with_topology(
+      "SwitchName=s[0-1] Switches=x\n"  // wrong, see below
+      "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4]\nSwitchName=leaf3 Nodes=n[5-6]\n");
+  EXPECT_FALSE(config.usable());
+  config = with_topology(
+      "SwitchName=leaf1 Nodes=n[1-2]\nSwitchName=leaf2 Nodes=n[3-4] LinkSpeed=10\n"
+      "SwitchName=leaf3 Nodes=n[5-6]\nSwitchName=mid Switches=leaf[1-2]\n"
+      "SwitchName=top Switches=mid,leaf3\n");
+  EXPECT_EQ(told(config), "");
+  EXPECT_EQ(config.spec.topology_levels,
+            (std::vector<std::string>{"switch2", "switch1", "switch0"}));
+  using Labels = std::map<std::string, std::string>;
+  EXPECT_EQ(config.spec.nodes[2].labels,
+            (Labels{{"switch2", "top"}, {"switch1", "mid"}, {"switch0", "leaf2"}}));
+  // A leaf right below the top stands for the level it has not.
+  EXPECT_EQ(config.spec.nodes[5].labels,
+            (Labels{{"switch2", "top"}, {"switch1", "leaf3"}, {"switch0", "leaf3"}}));
+}
+
+TEST(TopologyConf, BlocksAndPlanningBlocksBecomeLabels) {
+  ClusterConfig config = with_topology(
+      "BlockName=b1 Nodes=n[1-2]\nBlockName=b2 Nodes=n[3-4]\nBlockName=b3 Nodes=n[5-6]\n"
+      "BlockSizes=2,4\n");
+  EXPECT_EQ(told(config), "");
+  EXPECT_EQ(config.spec.topology_levels, (std::vector<std::string>{"block2", "block"}));
+  EXPECT_EQ(config.spec.nodes[3].labels.at("block2"), "b1+");
+  EXPECT_EQ(config.spec.nodes[4].labels.at("block2"), "b3+");
+  EXPECT_EQ(config.spec.nodes[4].labels.at("block"), "b3");
+}
+
+TEST(TopologyConf, AllThatIsWrongIsToldWithItsPlace) {
+  EXPECT_EQ(told(with_topology("SwitchName=a Nodes=n[1-2]\n"
+                               "SwitchName=b Nodes=n[2-3],n9\n"
+                               "SwitchName=b Nodes=n4\n"
+                               "SwitchName=c Switches=d\n"
+                               "SwitchName=e\n"
+                               "SwitchName=f Links=2 Nodes=n5\n")),
+            "E topology.conf:2:14 config-topology: node n2 is in two places\n"
+            "E topology.conf:2:14 config-topology: Nodes: slurm.conf has no node n9\n"
+            "E topology.conf:3:1 config-topology: switch b is described twice\n"
+            "E topology.conf:5:1 config-topology: switch e: expected either Nodes or Switches\n"
+            "E topology.conf:6:14 config-unknown-key: \"Links\" is no key of topology.conf here: "
+            "expected Nodes, Switches or LinkSpeed\n"
+            "E topology.conf:1:1 config-topology: the file misses a node of slurm.conf: n6\n"
+            "E topology.conf:4:1 config-topology: switch c: there is no switch d\n");
+  EXPECT_EQ(told(with_topology("SwitchName=a Nodes=n[1-6]\nSwitchName=b Switches=c\n"
+                               "SwitchName=c Switches=b\n")),
+            "E topology.conf:2:1 config-topology: switch b is below itself, or below more than 16 "
+            "others\n");
+  EXPECT_EQ(told(with_topology("BlockName=a Nodes=n[1-3]\nBlockName=b Nodes=n[4-6]\n"
+                               "BlockSizes=4,12\n")),
+            "E topology.conf:1:1 config-topology: block a has 3 nodes, fewer than the base block "
+            "size of 4\n"
+            "E topology.conf:2:1 config-topology: block b has 3 nodes, fewer than the base block "
+            "size of 4\n"
+            "E topology.conf:3:1 config-topology: BlockSizes: 12 is not 4 times a power of two\n");
+}
+
+TEST(TopologyConf, IsLeftAsideWhereThePluginIsAnother) {
+  ClusterConfig config =
+      with_topology("SwitchName=s0 Nodes=n1\n", "TopologyPlugin=topology/flat\n");
   EXPECT_EQ(told(config),
-            "W topology.conf:1:1 config-unsupported: topology.conf is not used yet: nodes are "
-            "placed without regard to switches\n");
+            "W topology.conf:1:1 config-unsupported: topology.conf is not used with "
+            "TopologyPlugin=topology/flat\n");
+  EXPECT_TRUE(config.spec.topology_levels.empty());
 }
 
 }  // namespace
