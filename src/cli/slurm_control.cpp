@@ -61,6 +61,8 @@ slurm::Reader reader_of(ScontrolVerb verb) {
       return slurm::Reader::kScontrolPartitions;
     case ScontrolVerb::kShowSteps:
       return slurm::Reader::kScontrolSteps;
+    case ScontrolVerb::kShowReservations:
+      return slurm::Reader::kScontrolReservations;
     case ScontrolVerb::kShowConfig:
       return slurm::Reader::kScontrolConfig;
     default:
@@ -76,7 +78,7 @@ int show(const ScontrolCommand& command, const TimeZone& zone) {
     print_err("slurm_load_jobs error: Invalid job id specified\n");
     return 1;
   }
-  std::string target = "/v1/state?with=workloads,nodes,partitions,spec";
+  std::string target = "/v1/state?with=workloads,nodes,partitions,reservations,spec";
   if (command.verb == ScontrolVerb::kShowJobs || command.verb == ScontrolVerb::kShowSteps) {
     target += "&states=all";
     std::vector<std::string> jobs;
@@ -94,6 +96,8 @@ int show(const ScontrolCommand& command, const TimeZone& zone) {
       return print(slurm::show_steps(*view, selectors(names), options));
     case ScontrolVerb::kShowNodes:
       return print(slurm::show_nodes(*view, command.arguments, options));
+    case ScontrolVerb::kShowReservations:
+      return print(slurm::show_reservations(*view, command.arguments, options));
     case ScontrolVerb::kShowPartitions:
       return print(slurm::show_partitions(*view, command.arguments, options));
     default:
@@ -145,6 +149,26 @@ int change(std::string_view path, const Request& request) {
   std::string text = error->reason == reason::kNotOperator ? "Invalid user id" : slurm::slurm_sentence(*error);
   print_err(fmt::format("slurm_update error: {}\n", text));
   return 1;
+}
+
+int change_reservation(const ReservationRequest& request) {
+  ApiClient api;
+  auto reply = api.post_as<ActionReply>("/v1/reservations", request);
+  if (!reply) {
+    ApiError error = slurm::as_api_error(reply.error());
+    std::string text = error.reason == reason::kNotOperator ? "Access/permission denied" : slurm::slurm_sentence(error);
+    std::string head = request.action == "create"   ? "Error creating the reservation"
+                       : request.action == "update" ? "Error updating the reservation"
+                                                    : "slurm_delete_reservation error";
+    print_err(fmt::format("{}: {}\n", head, text));
+    if (text != error.message && !error.message.empty()) print_err(fmt::format("scontrol: {}\n", error.message));
+    return 1;
+  }
+  for (const std::string& word : request.not_honoured) print_err(fmt::format("scontrol: warning: {} has no effect here\n", word));
+  std::string name = reply->results.empty() ? request.name : reply->results.front().job;
+  if (request.action == "create") print_out(fmt::format("Reservation created: {}\n", name));
+  if (request.action == "update") print_out("Reservation updated.\n");
+  return 0;
 }
 
 int write_script(const ScontrolCommand& whole) {
@@ -237,8 +261,6 @@ int run_scontrol(Words words) {
       return print(slurm::show_hostlist(node_list_text(*command, context)));
     case ScontrolVerb::kShowHostListSorted:
       return print(slurm::show_hostlistsorted(node_list_text(*command, context)));
-    case ScontrolVerb::kShowReservations:
-      return print(slurm::show_reservations(command->arguments.empty() ? "" : command->arguments[0]));
     case ScontrolVerb::kShowLicenses:
       return print(slurm::show_licenses());
     case ScontrolVerb::kShowJobs:
@@ -246,6 +268,7 @@ int run_scontrol(Words words) {
     case ScontrolVerb::kShowNodes:
     case ScontrolVerb::kShowPartitions:
     case ScontrolVerb::kShowConfig:
+    case ScontrolVerb::kShowReservations:
       return show(*command, zone);
     case ScontrolVerb::kAct:
       return act(*command);
@@ -253,6 +276,8 @@ int run_scontrol(Words words) {
       return change("/v1/nodes", command->node);
     case ScontrolVerb::kUpdatePartition:
       return change("/v1/partitions", command->partition);
+    case ScontrolVerb::kReservation:
+      return change_reservation(command->reservation);
     case ScontrolVerb::kWriteBatchScript:
       return write_script(*command);
     case ScontrolVerb::kWaitJob:

@@ -229,11 +229,12 @@ int run_sinfo(Words words) {
   }
   while (true) {
     ApiClient api;
-    auto view = api.get_as<StateView>("/v1/state?with=nodes,partitions,spec");
+    auto view = api.get_as<StateView>("/v1/state?with=nodes,partitions,reservations,spec");
     if (!view) return finish(slurm::read_error(slurm::Reader::kSinfo, slurm::as_api_error(view.error())));
     options.times = times(zone, view->now);
     options.users = user_names(*view);
-    int code = print(command->json ? slurm::render_sinfo_json(*view, options) : slurm::render_sinfo(*view, options));
+    int code = command->reservation ? print(slurm::render_sinfo_reservations(*view, options.times, options.no_header))
+               : print(command->json ? slurm::render_sinfo_json(*view, options) : slurm::render_sinfo(*view, options));
     if (command->iterate_s == 0) return code;
     pause_seconds(command->iterate_s);
   }

@@ -64,12 +64,34 @@ void add_run(CLI::App& app, int& code) {
   run->callback([options, &code] { code = run_run(*options); });
 }
 
+void add_whatif(CLI::App& app, int& code) {
+  auto* whatif = app.add_subcommand("whatif", "What would become of the jobs that wait if something were different; nothing is changed");
+  auto options = std::make_shared<WhatIfOptions>();
+  whatif->add_flag("--json", options->json, "As JSON");
+  whatif->require_subcommand(1);
+  whatif->fallthrough();
+  auto run = [options, &code] { code = run_whatif(*options); };
+  auto* submit = whatif->add_subcommand("submit", "These batch scripts were submitted too");
+  submit->add_option("script", options->scripts, "Batch scripts")->required();
+  submit->callback(run);
+  auto* drain = whatif->add_subcommand("drain", "These nodes took no new work");
+  drain->add_option("nodes", options->drain, "Host list, node[01-04]")->required();
+  drain->callback(run);
+  auto* quota = whatif->add_subcommand("quota", "Queues owned other amounts");
+  quota->add_option("quota", options->quotas, "QUEUE:RESOURCE=AMOUNT, research:gpu=16")->required();
+  quota->callback(run);
+  auto* nodes = whatif->add_subcommand("add-nodes", "There were more nodes");
+  nodes->add_option("nodes", options->add_nodes, "N:like=NODE, or N:cpus=64,gpus=h100:8,mem=512000[,partition=P]")->required();
+  nodes->callback(run);
+}
+
 void add_questions(CLI::App& app, int& code) {
   auto* why = app.add_subcommand("why", "Why a job waits, until when, what would start it now; and its story so far");
   auto w = std::make_shared<WhyOptions>();
   why->add_option("job", w->job, "Job number, 12 or 12_3")->required();
   why->add_flag("--json", w->json, "As JSON");
   why->callback([w, &code] { code = run_why(*w); });
+  add_whatif(app, code);
   auto* top = app.add_subcommand("top", "Who holds which GPU");
   auto t = std::make_shared<TopOptions>();
   top->add_flag("--json", t->json, "As JSON");

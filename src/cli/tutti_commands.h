@@ -37,6 +37,13 @@ struct WhyOptions {
 };
 int run_why(const WhyOptions& options);
 
+struct WhatIfOptions {
+  std::vector<std::string> scripts, quotas;
+  std::string drain, add_nodes;
+  bool json = false;
+};
+int run_whatif(const WhatIfOptions& options);
+
 struct TopOptions {
   bool json = false, once = false;
 };

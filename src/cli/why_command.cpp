@@ -72,6 +72,11 @@ int run_why(const WhyOptions& options) {
   if (reply->job.wait) print_wait(*reply->job.wait, "", zone);
   for (const GangView& gang : reply->job.gangs)
     if (gang.wait) print_wait(*gang.wait, reply->job.gangs.size() > 1 ? fmt::format("job {} ", gang.gang.id.value()) : "", zone);
+  if (reply->promise && reply->promise->firm) {
+    const PromiseRecord& promise = *reply->promise;
+    print_line(fmt::format("  promised: it starts by {}{}", format_time(promise.at, zone),
+                           promise.moves == 0 ? "" : fmt::format("; moved {} times, last because of: {}", promise.moves, promise.cause)));
+  }
   for (const std::string& change : reply->changes) print_line(fmt::format("would help: {}", change));
   for (const std::string& option : reply->not_honoured) print_line(fmt::format("accepted without effect: {}", option));
   return 0;

@@ -158,6 +158,7 @@ void Core::on_call(ApiCall call) {
   if (call.path == "/v1/steps") return on_step_request(call);
   if (call.path == "/v1/nodes") return on_node_request(call);
   if (call.path == "/v1/partitions") return on_partition_request(call);
+  if (call.path == "/v1/reservations") return on_reservation_request(call);
   if (call.path == "/v1/configure") return on_configure(call);
   if (call.path == "/v1/shutdown") return on_shutdown(call);
   if (call.path == "/v1/wait") return on_wait(std::move(call));

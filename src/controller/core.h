@@ -128,6 +128,10 @@ class Core {
   void on_partition_request(ApiCall& call);
   void on_configure(ApiCall& call);
   void on_shutdown(ApiCall& call);
+  // core_reservations.cpp
+  void on_reservation_request(ApiCall& call);
+  void check_reservations();
+  Instant next_reservation_time() const;
   // Ends everything that runs, requeued or not (tutti down).
   void end_all(bool requeue);
   void move_books(const ClusterSpec& from, const ClusterSpec& to);

@@ -4,6 +4,7 @@
 
 #include "base/index_set.h"
 #include "controller/core.h"
+#include "controller/reservation_rules.h"
 #include "controller/facts.h"
 #include "model/reasons.h"
 #include "model/views.h"
@@ -28,14 +29,12 @@ const PartitionSpec* find_partition(const ClusterSpec& spec, const std::string& 
   return nullptr;
 }
 
-// Accounts, qualities of service, reservations and licences. None of them is configured here: any
+// Accounts, qualities of service and licences. None of them is configured here: any
 // account is taken and kept for accounting; of the others only the default has a meaning, and what
 // has none is refused rather than ignored.
 Status check_names(const ClusterSpec& spec, const Workload& w) {
   if (!w.qos.empty() && w.qos != kDefaultQos)
     return refused(reason::kInvalidQos, fmt::format("qos {} does not exist: there is only {}", w.qos, kDefaultQos));
-  if (!w.extras->reservation.empty())
-    return refused(reason::kInvalidReservation, fmt::format("reservation {} does not exist", w.extras->reservation));
   if (!w.extras->licenses.empty())
     return refused(reason::kInvalidLicense, fmt::format("licenses {}: none are configured", w.extras->licenses));
   for (const std::string& name : w.partitions) {
@@ -85,6 +84,9 @@ Status Core::check_workload(const Caller& caller, Submission& submission) {
   }
   if (Status allowed = check_partitions(caller, w); !allowed) return allowed;
   if (Status known = check_names(spec, w); !known) return known;
+  if (w.user.empty()) w.user = users_.user_name(w.uid);
+  auto in_group = [&](const std::string& group) { return users_.in_group(w.uid, group); };
+  if (Status usable = may_use(state_, w, in_group, now_); !usable) return usable;
   if (w.is_array()) {
     auto indices = parse_index_set(w.array, spec.max_array_index);
     if (!indices || indices->empty()) return refused(reason::kInvalidArray, indices ? "an array without elements" : indices.error().message);

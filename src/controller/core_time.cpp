@@ -145,6 +145,7 @@ void Core::forget_old() {
 void Core::on_time() {
   take_planned_answers();
   check_limits();
+  check_reservations();
   check_roll_calls();
   check_nodes();
   check_gone_clients();
@@ -169,6 +170,7 @@ void Core::close_books() {
 
 Instant Core::next_time() const {
   Instant next = std::min({next_look_, calls_.next_deadline(), hub_.next_deadline()});
+  next = std::min(next, next_reservation_time());
   if (!limits_.empty()) next = std::min(next, limits_.begin()->first);
   for (const auto& [node, since] : unknown_since_) next = std::min(next, since + state_.spec->node_grace);
   if (!avoidances_.empty()) next = std::min(next, avoidances_.begin()->first);

@@ -10,6 +10,7 @@
 
 #include "base/index_set.h"
 #include "controller/job_lookup.h"
+#include "controller/whatif.h"
 #include "model/reasons.h"
 
 namespace tutti::controller {
@@ -150,6 +151,12 @@ struct Readers::Impl {
         diag.wal_bytes = sizes->wal_bytes;
       }
       return {200, to_json(diag)};
+    }
+    if (call.path == "/v1/whatif") {
+      auto request = from_json<WhatIfRequest>(std::string_view(call.body));
+      if (!request) return refusal({ErrorCode::kInvalid, std::string(reason::kMalformed), request.error().message, {}}, 400);
+      auto reply = what_if(*picture, std::move(*request), clock.now());
+      return reply ? HttpAnswer{200, to_json(*reply)} : refusal(reply.error(), 400);
     }
     if (call.path == "/v1/why" || call.path == "/v1/script") return about_job(call, *picture);
     return refusal({ErrorCode::kNotFound, "unknown_path", fmt::format("no such interface: {}", call.path), {}}, 404);

@@ -57,6 +57,7 @@ struct Service::Impl {
   Log& log;
   Core core;
   Readers readers;
+  Readers thinkers;  // answers that take plans of their own
   std::mutex mutex;
   std::condition_variable wake;
   std::deque<Input> queue;
@@ -73,7 +74,8 @@ struct Service::Impl {
         users(u),
         log(l),
         core(journal, users, log, options.crash_point),
-        readers(core, clock, options.about, log) {}
+        readers(core, clock, options.about, log),
+        thinkers(core, clock, options.about, log) {}
 
   bool push(Input input) {
     std::lock_guard lock(mutex);
@@ -214,6 +216,8 @@ Status Service::start(const std::optional<journal::Snapshot>& snapshot, std::uin
   if (!committed) return committed;
   Status readers = impl_->readers.start(impl_->journal);
   if (!readers) return readers;
+  Status thinkers = impl_->thinkers.start(impl_->journal);
+  if (!thinkers) return thinkers;
   impl_->thread = std::thread([this] { impl_->loop(); });
   return {};
 }
@@ -227,9 +231,11 @@ void Service::stop() {
   }
   if (impl_->thread.joinable()) impl_->thread.join();
   impl_->readers.stop();
+  impl_->thinkers.stop();
 }
 
 void Service::call(ApiCall call) {
+  if (call.path == "/v1/why" || call.path == "/v1/whatif") return impl_->thinkers.read(std::move(call));
   if (call.method == "GET" && call.path != "/v1/wait") return impl_->readers.read(std::move(call));
   Reply reply = call.reply;
   if (!impl_->push(std::move(call)))

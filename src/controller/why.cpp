@@ -6,6 +6,7 @@
 #include "base/hostlist.h"
 #include "controller/job_lookup.h"
 #include "controller/queries.h"
+#include "controller/whatif.h"
 #include "model/reasons.h"
 
 namespace tutti::controller {
@@ -118,6 +119,19 @@ void suggest(const WorkloadView& view, const Wait& wait, std::vector<std::string
   if (wait.reason == reason::kNodesDown) changes.push_back("an operator: scontrol update nodename=<node> state=resume");
 }
 
+// Its promise, and what would start it sooner. What waits beyond the depth of a pass has no planned
+// start from it; here there is time to find one.
+void look_ahead(const Published& picture, const scheduler::ElementKey& element, Wait& wait, Instant now, WhyReply& reply) {
+  if (const PromiseRecord* record = picture.state.promises->find(element.first, element.second)) reply.promise = *record;
+  for (std::string& change : cheapest_changes(picture, element, wait, now)) reply.changes.push_back(std::move(change));
+  if (wait.planned_start.is_set()) return;
+  auto all = scheduler::expected_starts(suppose(picture, now));
+  auto found = all.find(element);
+  if (found == all.end() || !found->second.wait) return;
+  wait.planned_start = found->second.start;
+  for (NodeIndex node : found->second.nodes) wait.planned_nodes.push_back(picture.state.spec->nodes[node].name);
+}
+
 }  // namespace
 
 Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<std::uint32_t> index,
@@ -137,6 +151,10 @@ Result<WhyReply> why(const Published& picture, std::uint32_t job, std::optional<
   if (reply.job.wait && (target->simple_unstarted || !target->unstarted.empty())) suggest(reply.job, *reply.job.wait, reply.changes);
   for (const GangView& g : reply.job.gangs)
     if (g.wait) suggest(reply.job, *g.wait, reply.changes);
+  if (reply.job.wait)
+    look_ahead(picture, {entry.workload.id, GangId()}, *reply.job.wait, now, reply);
+  else if (reply.job.gangs.size() == 1 && reply.job.gangs[0].wait)
+    look_ahead(picture, {entry.workload.id, reply.job.gangs[0].gang.id}, *reply.job.gangs[0].wait, now, reply);
   return reply;
 }
 

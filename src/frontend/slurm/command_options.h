@@ -16,6 +16,7 @@
 #include "frontend/slurm/lowering.h"
 #include "frontend/slurm/option_scan.h"
 #include "model/api.h"
+#include "model/reservation.h"
 
 namespace tutti::slurm {
 
@@ -137,6 +138,7 @@ enum class ScontrolVerb : std::uint8_t {
   kAct,              // `action`, for the jobs named
   kUpdateNode,       // `node`
   kUpdatePartition,  // `partition`
+  kReservation,      // `reservation`: create, update, delete
   kWriteBatchScript,
   kWaitJob,
   kListPids,
@@ -153,6 +155,7 @@ struct ScontrolCommand {
   std::vector<std::string> job_names;  // of `action`, as given
   NodeRequest node;
   PartitionRequest partition;
+  ReservationRequest reservation;
 };
 // Keywords by prefix of at least three letters, as KEY=VALUE in any case.
 Parsed<ScontrolCommand> parse_scontrol(std::span<const std::string> words,

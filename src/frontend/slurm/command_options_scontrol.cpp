@@ -4,6 +4,7 @@
 #include "base/duration_text.h"
 #include "base/time_text.h"
 #include "frontend/slurm/command_options_parts.h"
+#include "frontend/slurm/reservation_command.h"
 #include "model/event.h"
 
 namespace tutti::slurm {
@@ -240,11 +241,33 @@ Parsed<void> update_partition(ScontrolCommand& out, const std::vector<KeyValue>&
   return {};
 }
 
+Parsed<void> change_reservation(ScontrolCommand& out, std::string_view action,
+                                std::span<const std::string> words, const ClientContext& context) {
+  auto request = parse_reservation(action, words, context);
+  if (!request) return tl::unexpected(request.error());
+  out.verb = ScontrolVerb::kReservation;
+  out.reservation = std::move(*request);
+  return {};
+}
+
+// create and delete: reservations only; partitions come from the configuration.
+Parsed<void> parse_create(ScontrolCommand& out, std::string_view action,
+                          std::span<const std::string> words, std::string_view keyword,
+                          const ClientContext& context) {
+  if (words.empty()) return refuse(fmt::format("too few arguments for keyword:{}\n", keyword));
+  if (!starts_with_ci(words[0], "res"))
+    return refuse(fmt::format("Invalid entity: {} for keyword:{} \n",
+                              words[0].substr(0, words[0].find('=')), keyword));
+  return change_reservation(out, action, words, context);
+}
+
 Parsed<void> parse_update(ScontrolCommand& out, std::span<const std::string> words,
                           const ClientContext& context) {
   auto values = key_values(words);
   if (!values) return tl::unexpected(values.error());
   for (const KeyValue& one : *values) {
+    if (one.key == "reservation" || one.key == "reservationname")
+      return change_reservation(out, "update", words, context);
     if (one.key == "jobid" || one.key == "job") return update_job(out, *values, context);
     if (one.key == "nodename" || one.key == "node" || one.key == "nodes")
       return update_node(out, *values);
@@ -332,7 +355,7 @@ constexpr auto kPlain = std::to_array<Keyword>({{"help", ScontrolVerb::kHelp},
 std::vector<KnownOption> scontrol_options() { return known_rows(kRows); }
 
 std::vector<std::string_view> scontrol_keywords() {
-  std::vector<std::string_view> words{"show", "update"};
+  std::vector<std::string_view> words{"show", "update", "create", "delete"};
   for (const ActionWord& one : kActions) words.push_back(one.word);
   for (const Keyword& one : kPlain) words.push_back(one.word);
   return words;
@@ -359,6 +382,10 @@ Parsed<ScontrolCommand> parse_scontrol(std::span<const std::string> words,
     if (rest.empty()) return refuse(fmt::format("too few arguments for keyword:{}\n", keyword));
     return finish(parse_update(out, rest, context));
   }
+  if (matches(keyword, "create"))
+    return finish(parse_create(out, "create", rest, keyword, context));
+  if (matches(keyword, "delete"))
+    return finish(parse_create(out, "delete", rest, keyword, context));
   for (const ActionWord& one : kActions)
     if (matches(keyword, one.word))
       return finish(parse_action(out, one.verb, rest, keyword, context));

@@ -32,7 +32,9 @@ Output show_partitions(const StateView& view, const std::vector<std::string>& na
                        const ShowOptions& o);
 // "Key = value" of what is in force and of what was only given; needs view.spec.
 Output show_config(const StateView& view, const ShowOptions& o);
-Output show_reservations(std::string_view name);
+// "Reservation X not found", exit 1; "No reservations in the system".
+Output show_reservations(const StateView& view, const std::vector<std::string>& names,
+                         const ShowOptions& o);
 Output show_licenses();
 // "Slurmctld(primary) at HOST is UP"; down: exit 1.
 enum class Reachable : std::uint8_t { kUp, kDown };

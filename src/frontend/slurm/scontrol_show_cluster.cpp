@@ -271,17 +271,6 @@ Output show_config(const StateView& view, const ShowOptions& o) {
   return out;
 }
 
-Output show_reservations(std::string_view name) {
-  Output out;
-  if (name.empty()) {
-    out.text = "No reservations in the system\n";
-  } else {
-    out.text = fmt::format("Reservation {} not found\n", name);
-    out.exit_code = 1;
-  }
-  return out;
-}
-
 Output show_licenses() {
   Output out;
   out.text = "No licenses configured in Slurm.\n";

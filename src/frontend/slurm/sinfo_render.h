@@ -59,4 +59,7 @@ Output render_sinfo_json(const StateView& view, const SinfoOptions& options);
 // The nodes of `view` that the options select, in the view's order.
 std::vector<const NodeView*> selected_nodes(const StateView& view, const SinfoOptions& options);
 
+// sinfo -T.
+Output render_sinfo_reservations(const StateView& view, const TimeText& times, bool no_header);
+
 }  // namespace tutti::slurm

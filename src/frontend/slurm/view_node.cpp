@@ -34,7 +34,9 @@ BaseWord base_word(NodeBase base) {
 BaseWord state_words(const SlurmNodeState& s) {
   if (s.drain) return s.busy() ? BaseWord{"draining", "drng"} : BaseWord{"drained", "drain"};
   if (s.base == NodeBase::kDown) return base_word(s.base);
+  if (s.maintenance && !s.completing) return {"maint", "maint"};
   if (s.completing) return {"completing", "comp"};
+  if (s.reserved && s.base == NodeBase::kIdle) return {"reserved", "resv"};
   if (s.planned && s.base == NodeBase::kIdle) return {"planned", "plnd"};
   return base_word(s.base);
 }
@@ -101,18 +103,22 @@ constexpr std::array kStateWords{
     std::pair{std::string_view("completing"), NodeStateWord::kCompleting},
     std::pair{std::string_view("comp"), NodeStateWord::kCompleting},
     std::pair{std::string_view("planned"), NodeStateWord::kPlanned},
-    std::pair{std::string_view("plnd"), NodeStateWord::kPlanned}};
-constexpr std::array<std::string_view, 16> kNeverStates{
-    "future",        "reserved",     "resv",       "perfctrs",    "npc",  "cloud",
+    std::pair{std::string_view("plnd"), NodeStateWord::kPlanned},
+    std::pair{std::string_view("reserved"), NodeStateWord::kReserved},
+    std::pair{std::string_view("resv"), NodeStateWord::kReserved},
+    std::pair{std::string_view("maint"), NodeStateWord::kMaint}};
+constexpr std::array<std::string_view, 13> kNeverStates{
+    "future", "perfctrs",    "npc",  "cloud",
     "powering_down", "powered_down", "power_down", "powering_up", "fail", "failing",
-    "maint",         "reboot",       "reboot^",    "blocked"};
+    "reboot",       "reboot^",    "blocked"};
 
 }  // namespace
 
 std::uint32_t SlurmNodeState::rank() const {
   constexpr std::uint32_t kRankOfBase[] = {0, 1, 2, 3, 5};
   return kRankOfBase[static_cast<std::size_t>(base)] | (drain ? 0x200u : 0u) |
-         (completing ? 0x400u : 0u) | (no_respond ? 0x800u : 0u) | (planned ? 0x1000000u : 0u);
+         (completing ? 0x400u : 0u) | (no_respond ? 0x800u : 0u) | (planned ? 0x1000000u : 0u) |
+         (reserved ? 0x20u : 0u) | (maintenance ? 0x100u : 0u);
 }
 
 SlurmNodeState node_state(const NodeView& node) {
@@ -135,6 +141,8 @@ SlurmNodeState node_state(const NodeView& node) {
   s.completing = node.ending;
   // Slurm marks only nodes that hold nothing as planned.
   s.planned = node.planned && !used;
+  s.reserved = !node.reservation.empty();
+  s.maintenance = node.maintenance;
   return s;
 }
 
@@ -150,6 +158,8 @@ std::string node_state_complete(const SlurmNodeState& s) {
   if (s.completing) out += "+COMPLETING";
   if (s.no_respond) out += "+NOT_RESPONDING";
   if (s.planned) out += "+PLANNED";
+  if (s.maintenance) out += "+MAINTENANCE";
+  if (s.reserved) out += "+RESERVED";
   return out;
 }
 
@@ -189,6 +199,10 @@ bool matches(const SlurmNodeState& s, NodeStateWord word) {
       return s.no_respond;
     case NodeStateWord::kCompleting:
       return s.completing;
+    case NodeStateWord::kReserved:
+      return s.reserved && !s.maintenance;
+    case NodeStateWord::kMaint:
+      return s.maintenance;
     case NodeStateWord::kPlanned:
       return s.planned;
     case NodeStateWord::kNever:

@@ -16,6 +16,7 @@ enum class NodeBase : std::uint8_t { kUnknown, kDown, kIdle, kAllocated, kMixed 
 struct SlurmNodeState {
   NodeBase base = NodeBase::kUnknown;
   bool drain = false, completing = false, no_respond = false, planned = false;
+  bool reserved = false, maintenance = false;
 
   bool busy() const {
     return base == NodeBase::kAllocated || base == NodeBase::kMixed || completing;
@@ -46,7 +47,9 @@ enum class NodeStateWord : std::uint8_t {
   kNoRespond,
   kCompleting,
   kPlanned,
-  kNever,  // a state that exists in Slurm and never here: reserved, maint, cloud, fail...
+  kReserved,
+  kMaint,
+  kNever,  // a state that exists in Slurm and never here: cloud, fail...
 };
 std::optional<NodeStateWord> parse_node_state(std::string_view text);
 bool matches(const SlurmNodeState& state, NodeStateWord word);

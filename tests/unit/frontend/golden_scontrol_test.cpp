@@ -116,8 +116,8 @@ TEST(Scontrol, ConfigurationHasWhatClientsRead) {
 }
 
 TEST(Scontrol, EmptyTables) {
-  EXPECT_EQ(show_reservations("").text, "No reservations in the system\n");
-  EXPECT_EQ(show_reservations("x").exit_code, 1);
+  EXPECT_EQ(show_reservations(StateView{}, {}, ShowOptions{}).text, "No reservations in the system\n");
+  EXPECT_EQ(show_reservations(StateView{}, {"x"}, ShowOptions{}).exit_code, 1);
   EXPECT_EQ(show_licenses().text, "No licenses configured in Slurm.\n");
   StateView empty = cluster();
   EXPECT_EQ(show_jobs(empty, {}, options(at(20, 0, 0))).text, "No jobs in the system\n");
