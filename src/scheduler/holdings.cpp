@@ -37,8 +37,6 @@ Duration Pass::occupancy(Duration limit) const {
   return limit.is_infinite() ? limit : limit + input.state.spec->kill_wait;
 }
 
-namespace {
-
 // Ends within its limit and the grace of its ending; what is overdue or ending already, soon.
 Instant expected_end(const Gang& gang, Instant now, Duration kill_wait) {
   Instant soon = now + std::max(kill_wait, Duration::seconds(1));
@@ -47,6 +45,8 @@ Instant expected_end(const Gang& gang, Instant now, Duration kill_wait) {
   Instant end = gang.limit_end + kill_wait;
   return end > now ? end : soon;
 }
+
+namespace {
 
 // Also what is being cleaned up is used still.
 void charge_quota(Pass& pass, const Gang& gang) {

@@ -40,8 +40,23 @@ struct Candidate {
   QueueId queue = kNoQueue;  // whose quota it is charged to
   std::uint64_t key = 0;
   std::uint32_t reservation = kNoLimit;  // the one it runs in: position in Pass::reserved
+  Instant not_before;                    // a limit keeps it until then
   Instant since;
   Duration limit;
+};
+
+// What a gang gives back to, or a promised one takes from, its queue.
+struct QuotaChange {
+  Instant at;
+  QueueId queue = 0;
+  Charge charge;
+  bool takes = false;
+};
+struct PromisedCharge {
+  std::uint32_t element = 0;
+  QueueId queue = 0;
+  Charge charge;
+  Instant at, until;
 };
 
 // An administrator's reservation as it is booked.
@@ -112,6 +127,11 @@ struct Pass {
   NodeSet blocked_nodes;           // candidates of those that wait for room
   NodeSet promised_nodes;          // candidates of those that are promised a start
   std::uint32_t promised = 0;
+  std::vector<PromisedCharge> promised_charges;
+  std::vector<QuotaChange> quota_ends;  // of what runs, by time; once somebody asks
+  bool quota_ends_known = false;
+  std::uint32_t limit_searches = 0;
+  std::vector<NodeSet> queue_promised;  // by queue: candidates of those that are promised a start
   std::vector<Kept> kept;
   std::vector<Reserved> reserved;
   bool same_again = false;  // an element of an array has started; the queues' order is looked at
@@ -177,6 +197,11 @@ std::vector<std::string> reservations_on(const Pass& pass, const Candidate& cand
 // The earliest start of the candidate after now, beside all promises and in its reservation.
 std::optional<Forecast> earliest_for(Pass& pass, const Candidate& candidate);
 
+// limits.cpp. Promises a start to what a limit keeps from starting now.
+void promise_later(Pass& pass, Candidate candidate);
+// When what runs ends at the latest, with the grace of its ending; never() without a limit.
+Instant expected_end(const Gang& gang, Instant now, Duration kill_wait);
+
 // promises.cpp. Places what was promised firmly before, no later than promised where that can be.
 void keep_promises(Pass& pass);
 // In the turn of an element that has a promise: the earliest of its partitions counts.
@@ -185,6 +210,7 @@ void pull_earlier(Pass& pass, const Candidate& candidate, bool behind_others);
 void settle_promises(Pass& pass);
 void book_promise(Pass& pass, const Candidate& candidate, Instant at, const Placement& placement);
 void unbook_promise(Pass& pass, Element& element);
+void forget_charge(Pass& pass, const Element& element);  // of its promise
 // While a candidate is tried that comes before firm promises by more than age and fair share, they
 // do not stand in its way; afterwards they are placed again, no later than before where that can
 // be.

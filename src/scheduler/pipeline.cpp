@@ -28,7 +28,10 @@ Plan plan(const PassInput& input) {
     if (!admit(pass, candidate)) continue;                   // admit.cpp
     SeenBy seen(pass, candidate);                            // reservations.cpp
     StandAside aside(pass, candidate);                       // promises.cpp
-    if (start(pass, candidate)) continue;                    // start.cpp, place*.cpp
+    if (start(pass, candidate)) {                            // start.cpp, place*.cpp
+      promise_later(pass, candidate);                        // limits.cpp
+      continue;
+    }
     reserve(pass, candidate);                                // reserve.cpp, forecast.cpp
   }
   settle_promises(pass);  // promises.cpp

@@ -187,8 +187,17 @@ void book_promise(Pass& pass, const Candidate& candidate, Instant at, const Plac
     if (made.nodes.empty() || made.nodes.back() != share.node) made.nodes.push_back(share.node);
   }
   made.rooms = std::move(rooms);
+  if (candidate.queue != kNoQueue)
+    pass.promised_charges.push_back({candidate.element, candidate.queue,
+                                     pass.charge_of_shape(candidate.shape), made.at, made.until});
   pass.plan.promises.push_back(std::move(made));
   element.promise = owner;
+}
+
+void forget_charge(Pass& pass, const Element& element) {
+  const auto position = static_cast<std::uint32_t>(&element - pass.elements.data());
+  std::erase_if(pass.promised_charges,
+                [&](const PromisedCharge& each) { return each.element == position; });
 }
 
 void unbook_promise(Pass& pass, Element& element) {
@@ -196,6 +205,7 @@ void unbook_promise(Pass& pass, Element& element) {
   for (NodeIndex node : promise->nodes) pass.timeline.remove_promise(node, *element.promise);
   pass.plan.promises.erase(promise);
   element.promise.reset();
+  forget_charge(pass, element);
 }
 
 void keep_promises(Pass& pass) {
@@ -203,7 +213,9 @@ void keep_promises(Pass& pass) {
   for (const PromiseRecord& record : pass.input.state.promises->records) {
     if (!record.firm) continue;
     auto position = element_of(pass, record);
-    if (!position || pass.elements[*position].wait) continue;
+    if (!position) continue;
+    const Element& element = pass.elements[*position];
+    if (element.wait) continue;
     Kept kept;
     kept.record = &record;
     kept.candidate.element = *position;
@@ -311,6 +323,13 @@ PromiseChange change_of(PromiseStep step, const Promise& promise) {
   return out;
 }
 
+bool is_within_nominal(const Pass& pass, const Promise& promise) {
+  for (const PromisedCharge& each : pass.promised_charges)
+    if (pass.elements[each.element].ref == promise.element)
+      return pass.quota.judge(each.queue, each.charge) == QuotaTree::Fit::kWithinNominal;
+  return true;
+}
+
 void settle_planned(Pass& pass, Promise& promise) {
   const Instant now = pass.input.now;
   std::vector<PromiseChange>& out = pass.plan.promise_changes;
@@ -323,11 +342,13 @@ void settle_planned(Pass& pass, Promise& promise) {
   }
   if (!record || !record->firm) {
     const Instant due = (record ? record->since : now) + kFirmAfter;
-    if (now >= due) {
+    // Who would borrow has no claim to keep the time.
+    if (now >= due && is_within_nominal(pass, promise)) {
       out.push_back(change_of(PromiseStep::kFirm, promise));
       promise.firm = true;
       return;
     }
+    if (now >= due) return;
     const Instant look = Instant::from_ms((due.ms() + kFirmLookMs - 1) / kFirmLookMs * kFirmLookMs);
     pass.plan.next_look = std::min(pass.plan.next_look, look);
     return;
@@ -342,6 +363,9 @@ void settle_planned(Pass& pass, Promise& promise) {
     return;
   PromiseChange change = change_of(PromiseStep::kMoved, promise);
   if (later && which) change.cause = pass.kept[*which].cause;
+  if (later && change.cause.empty())
+    change.cause = promise.element.array_index ? "its time went to an earlier element of the array"
+                                               : "its place in the order changed";
   out.push_back(std::move(change));
 }
 

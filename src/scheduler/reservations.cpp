@@ -63,10 +63,11 @@ std::optional<std::uint32_t> reservation_of(const Pass& pass, const Workload& wo
 }
 
 Window window_of(const Pass& pass, const Candidate& candidate) {
-  if (candidate.reservation == kNoLimit) return {pass.input.now, Instant::never()};
+  const Instant first = std::max(pass.input.now, candidate.not_before);
+  if (candidate.reservation == kNoLimit) return {first, Instant::never()};
   const Reservation& own = *pass.reserved[candidate.reservation].what;
-  if (own.has(ReservationFlag::kFlex)) return {pass.input.now, Instant::never()};
-  return {std::max(own.start, pass.input.now), own.end};
+  if (own.has(ReservationFlag::kFlex)) return {first, Instant::never()};
+  return {std::max(own.start, first), own.end};
 }
 
 SeenBy::SeenBy(Pass& pass, const Candidate& candidate) : pass_(pass) {

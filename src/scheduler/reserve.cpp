@@ -9,10 +9,22 @@ namespace {
 constexpr std::uint64_t kMostForecastWork = 1'000'000;
 constexpr std::size_t kBlockedListed = 16;
 
+// What was promised in the candidate's queue, if that is a best-effort one.
+NodeSet* promised_of_queue(Pass& pass, const Candidate& candidate) {
+  if (candidate.queue == kNoQueue ||
+      pass.quota.spec(candidate.queue).strictness != QueueStrictness::kBestEffort)
+    return nullptr;
+  pass.queue_promised.resize(pass.quota.size(), NodeSet(pass.cluster.size()));
+  return &pass.queue_promised[candidate.queue];
+}
+
 void wait_for_room(Pass& pass, const Candidate& candidate) {
   const Shape& shape = pass.shapes[candidate.shape];
   bool behind_others = shape.candidates.intersects(pass.blocked_nodes);
+  const NodeSet* of_queue = promised_of_queue(pass, candidate);
+  // Of a best-effort queue only the first is promised a start in each set of nodes.
   bool conflicts = shape.candidates.intersects(pass.promised_nodes);
+  const bool second = of_queue && shape.candidates.intersects(*of_queue);
   const bool looks = pass.forecaster.looked() < kMostForecastWork;
   if (pass.elements[candidate.element].promise) {
     if (looks) pull_earlier(pass, candidate, behind_others);
@@ -20,12 +32,14 @@ void wait_for_room(Pass& pass, const Candidate& candidate) {
     pass.promised_nodes |= shape.candidates;
   } else {
     std::optional<Forecast> forecast;
-    if (looks && pass.profile.reserve.promises(conflicts, pass.promised, pass.input.reserve_depth))
+    if (looks && !second &&
+        pass.profile.reserve.promises(conflicts, pass.promised, pass.input.reserve_depth))
       forecast = earliest_for(pass, candidate);
     if (forecast) {
       note_planned(pass, candidate, behind_others, *forecast);
       book_promise(pass, candidate, forecast->at, forecast->placement);
       pass.promised_nodes |= shape.candidates;
+      if (NodeSet* promised = promised_of_queue(pass, candidate)) *promised |= shape.candidates;
       ++pass.promised;
     } else if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) {
       note_window(pass, candidate, nullptr);

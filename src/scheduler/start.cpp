@@ -73,6 +73,7 @@ class OwnPromise {
     if (!element_.promise) return;
     pass_.plan.promises.erase(promise_of(pass_, element_));
     element_.promise.reset();
+    forget_charge(pass_, element_);
     parts_.clear();
   }
   bool touches(const Placement& placement) const {

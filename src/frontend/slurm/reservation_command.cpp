@@ -153,7 +153,7 @@ Parsed<ReservationRequest> parse_reservation(std::string_view action,
   for (const std::string& word : words) {
     auto parts = split_once(word, '=');
     // "create reservation NAME": the entity alone.
-    if (!parts && (equals_ci(word, "reservation") || equals_ci(word, "reservationname"))) continue;
+    if (!parts && word.size() >= 3 && starts_with_ci("reservationname", word)) continue;
     if (!parts && action == "delete") {
       parser.out.name = word;
       continue;
