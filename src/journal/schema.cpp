@@ -71,7 +71,7 @@ Status configure_writer(Database& database) {
   // secure_delete FAST wipes what costs no extra write. (Not wal_autocheckpoint: Database has
   // already taken the hook's place, and the pragma would remove it.)
   for (const char* sql : {"PRAGMA synchronous = FULL", "PRAGMA secure_delete = FAST",
-                          "PRAGMA journal_size_limit = 67108864", "PRAGMA cache_size = -768",
+                          "PRAGMA journal_size_limit = 67108864", "PRAGMA cache_size = -512",
                           "PRAGMA temp_store = MEMORY"}) {
     if (Status s = database.execute(sql); !s) return s;
   }

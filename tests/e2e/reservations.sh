@@ -34,7 +34,7 @@ check_match why-has-a-change-that-helps '^[0-9]+$' "$change"
 check_match squeue-start "^ *$long .*20[0-9][0-9]-" "$(squeue --start -h)"
 check_match whatif-submit '\(new\) .* now ' "$(tutti whatif submit job.sh)"
 check_match whatif-more-nodes "^$long .* now +new1\$" "$(tutti whatif add-nodes 1:like=big0001)"
-check_match whatif-as-data '"rows"' "$(tutti whatif drain big0001 --json)"
+check_match whatif-as-data '"unchanged"' "$(tutti whatif drain big0001 --json)"
 refused whatif-unknown-node 'node nosuch is not configured' tutti whatif drain nosuch
 check the-change-is-accepted scontrol update jobid="$long" timelimit="$change"
 check and-it-starts wait_for 10 job_is "$long" RUNNING
