@@ -121,7 +121,7 @@ struct Pass {
 
   std::vector<Element> elements;      // by workload, gang
   std::vector<Candidate> candidates;  // in order
-  std::vector<ShapeState> shape_states;
+  std::deque<ShapeState> shape_states;
   std::deque<std::vector<RoleAsk>> flavour_roles;  // what shapes of flavours and groups refer to
   std::vector<std::uint32_t> blocked_shapes;       // in order of their first blocked element
   bool somebody_waits = false;                     // for room that will come
@@ -178,6 +178,8 @@ std::optional<QuotaTree::Refusal> over_quota(Pass& pass, const Candidate& candid
 bool start(Pass& pass, Candidate& candidate);
 // Notes that the candidate waits for room, and promises it a start if the profile says so.
 void reserve(Pass& pass, const Candidate& candidate);
+// Counts it among those of its shape that stay.
+void stand_in_line(Pass& pass, const Candidate& candidate);
 
 // reservations.cpp. Takes the reserved rooms out of everybody's sight.
 void book_reservations(Pass& pass);

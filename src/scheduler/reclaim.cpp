@@ -56,7 +56,11 @@ std::vector<ReclaimUnit> units_for(Pass& pass, const Candidate& candidate,
       return !slot.released && slot.node < pass.cluster.size() && nodes.contains(slot.node);
     });
     if (!near) continue;
-    if (gang.started.is_set() && gang.started + holder.yield.min_runtime > pass.input.now) continue;
+    if (gang.started.is_set() && gang.started + holder.yield.min_runtime > pass.input.now) {
+      pass.plan.next_look =
+          std::min(pass.plan.next_look, gang.started + holder.yield.min_runtime);
+      continue;
+    }
     const Rights::Kind right = book.rights.over(claimant, gang, holder.entry->workload);
     if (right == Rights::Kind::kNone) continue;
     ReclaimUnit unit = holder;
@@ -185,6 +189,17 @@ bool lies_on(const Promise& promise, const Gang& gang) {
 
 }  // namespace
 
+namespace {
+void stand_promised(Pass& pass, const Candidate& candidate) {
+  const NodeSet& nodes = pass.shapes[candidate.shape].candidates;
+  pass.promised_nodes |= nodes;
+  pass.blocked_nodes |= nodes;
+  pass.somebody_waits = true;
+  ++pass.promised;
+  stand_in_line(pass, candidate);
+}
+}  // namespace
+
 std::uint32_t surplus_of(const Workload& workload, const Gang& gang) {
   if (!workload.extras->terms.elastic || workload.roles.size() != 1) return 0;
   const auto slots = static_cast<std::uint32_t>(gang.slots.size());
@@ -262,8 +277,33 @@ bool reclaim(Pass& pass, const Candidate& candidate) {
   } else {
     pass.plan.next_look = std::min(pass.plan.next_look, notice_at);
   }
-  pass.promised_nodes |= shape.candidates;
-  ++pass.promised;
+  stand_promised(pass, candidate);
+  return true;
+}
+
+Instant recall_notice(const Pass& pass, const Candidate& candidate, Instant recalled) {
+  const Yield yield = pass.reclaim->rights.yield_of(
+      pass.elements[candidate.element].entry->workload,
+      &pass.cluster.spec().partitions[candidate.partition]);
+  const Duration lead = yield.notice + pass.input.state.spec->kill_wait;
+  return std::max(pass.input.now, recalled + (Duration() - lead));
+}
+
+bool promise_within_nominal(Pass& pass, const Candidate& candidate) {
+  const ReclaimBook& book = *pass.reclaim;
+  Element& element = pass.elements[candidate.element];
+  if (!book.rights.enabled() || !pass.profile.reclaims || element.promise) return false;
+  if (pass.promised >= pass.input.reserve_depth) return false;
+  const auto claimant = book.rights.claimant(
+      element.entry->workload, pass.cluster.spec().partitions[candidate.partition]);
+  if (claimant.nominal_from >= Instant::never()) return false;
+  ReclaimSearch search(pass, candidate, claimant, {});
+  auto forecast = search.earliest_within_quota();
+  if (!forecast) return false;
+  note_planned(pass, candidate,
+               pass.shapes[candidate.shape].candidates.intersects(pass.blocked_nodes), *forecast);
+  book_promise(pass, candidate, forecast->at, forecast->placement);
+  stand_promised(pass, candidate);
   return true;
 }
 

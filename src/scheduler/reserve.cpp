@@ -62,29 +62,30 @@ std::optional<Forecast> earliest_for(Pass& pass, const Candidate& candidate) {
   return forecast;
 }
 
+void stand_in_line(Pass& pass, const Candidate& candidate) {
+  ShapeState& state = pass.shape_states[candidate.shape];
+  if (state.blocked++ == 0) pass.blocked_shapes.push_back(candidate.shape);
+  if (state.first_blocked.size() >= kBlockedListed) return;
+  ElementRef ahead = pass.elements[candidate.element].ref;
+  // An array stands with all its elements: the next one takes the place of each.
+  if (!ahead.gang) ahead.array_index.reset();
+  state.first_blocked.push_back(ahead);
+}
+
 void reserve(Pass& pass, const Candidate& candidate) {
+  if (reclaim(pass, candidate)) return;
   const Shape& shape = pass.shapes[candidate.shape];
   ShapeState& state = pass.shape_states[candidate.shape];
-  const bool taken_back = reclaim(pass, candidate);
-  if (!taken_back && !state.outlook) {
+  if (!state.outlook) {
     Judgement judgement = pass.forecaster.judge(shape);
     state.outlook = judgement.outlook;
     if (judgement.outlook != Outlook::kLater) judge_shape(pass, candidate, judgement);
   }
-  if (taken_back) {
-    pass.blocked_nodes |= shape.candidates;
-    pass.somebody_waits = true;
-  } else if (*state.outlook != Outlook::kLater)
+  if (*state.outlook != Outlook::kLater)
     note_outlook(pass, candidate);
   else
     wait_for_room(pass, candidate);
-  if (state.blocked++ == 0) pass.blocked_shapes.push_back(candidate.shape);
-  if (state.first_blocked.size() < kBlockedListed) {
-    ElementRef ahead = pass.elements[candidate.element].ref;
-    // An array stands with all its elements: the next one takes the place of each.
-    if (!ahead.gang) ahead.array_index.reset();
-    state.first_blocked.push_back(ahead);
-  }
+  stand_in_line(pass, candidate);
 }
 
 }  // namespace tutti::scheduler

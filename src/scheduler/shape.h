@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <unordered_map>
 #include <vector>
 
@@ -69,7 +70,7 @@ class ShapeTable {
     TopologyAsk topology;
   };
   const ClusterIndex& cluster_;
-  std::vector<Entry> shapes_;
+  std::deque<Entry> shapes_;  // references stay good
   std::unordered_multimap<std::uint64_t, std::uint32_t> by_hash_;  // looked up, never iterated
   std::uint32_t last_ = 0;
 };

@@ -140,6 +140,9 @@ void book_element(Pass& pass, const Booking& booking, Element& element, Duration
   start.limit = limit;
   start.backfilled = pass.somebody_waits;
   start.recalled = booking.recalled;
+  if (booking.recalled < Instant::never())
+    pass.plan.next_look =
+        std::min(pass.plan.next_look, recall_notice(pass, candidate, booking.recalled));
   start.rendezvous_port = pick_port(pass, element.ref, booking.placement);
   pass.ports.resize(owner + 1);
   pass.ports[owner] = start.rendezvous_port;
@@ -206,7 +209,7 @@ bool start_as(Pass& pass, const Candidate& candidate) {
   if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) return false;
   while (true) {
     if (auto over = over_quota(pass, candidate)) {
-      if (reclaim(pass, candidate)) return true;
+      if (reclaim(pass, candidate) || promise_within_nominal(pass, candidate)) return true;
       if (!element.wait) note_over_quota(pass, candidate, *over);
       return true;
     }

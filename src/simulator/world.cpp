@@ -136,9 +136,34 @@ Status World::plan_now() {
 }
 
 Status World::carry_out(const scheduler::Plan& plan) {
+  for (const scheduler::Withdraw& each : plan.withdrawals)
+    if (auto status = record(EvictionWithdrawn{each.gang, each.cause}); !status) return status;
+  for (const scheduler::TakeOver& each : plan.take_overs)
+    if (auto status = record(EvictionTakenOver{each.gang, each.beneficiary.workload,
+                                               each.beneficiary.array_index,
+                                               each.beneficiary.gang});
+        !status)
+      return status;
+  for (const scheduler::Evict& each : plan.evictions)
+    if (auto status = evict(each); !status) return status;
   for (const scheduler::Start& start : plan.starts)
     if (auto status = allocate(start); !status) return status;
   return {};
+}
+
+Status World::evict(const scheduler::Evict& decided) {
+  if (auto status = record(EvictionDecided{decided.gang, decided.queue, decided.eviction}); !status)
+    return status;
+  schedule(Due::Kind::kLeave, decided.eviction.deadline, *state_.gangs.find(decided.gang.value()));
+  return {};
+}
+
+// Work without checkpoints: what is evicted begins anew.
+Status World::leave(const Gang& gang) {
+  const Eviction& eviction = *gang.eviction;
+  if (!eviction.slots.empty())
+    return record(GangResized{gang.id, eviction.slots, {}, eviction.reason});
+  return end(gang, Outcome::kPreempted, eviction.mode != ReclaimMode::kCancel, "");
 }
 
 Status World::allocate(const scheduler::Start& start) {
@@ -192,6 +217,12 @@ Status World::on_due(const Due& due) {
       if (gang->state != GangState::kRunning) return {};
       const bool whole = now_ >= gang->started + runs_.at(gang->workload.value());
       return end(*gang, whole ? Outcome::kCompleted : Outcome::kTimeout, false, "");
+    }
+    case Due::Kind::kLeave: {
+      const bool due_now = gang->eviction && gang->eviction->deadline <= now_;
+      const bool holds =
+          gang->state == GangState::kRunning || gang->state == GangState::kPreparing;
+      return due_now && holds ? leave(*gang) : Status();
     }
     case Due::Kind::kRelease:
       return gang->state == GangState::kEnding ? release(*gang) : Status();

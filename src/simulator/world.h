@@ -73,7 +73,7 @@ class World {
  private:
   // Something that becomes due for one life of a gang.
   struct Due {
-    enum class Kind : std::uint8_t { kRelease, kEnd, kGo };  // at one time: in this order
+    enum class Kind : std::uint8_t { kRelease, kEnd, kLeave, kGo };  // at one time: in this order
     Instant at;
     Kind kind;
     std::uint32_t gang;
@@ -90,6 +90,8 @@ class World {
   void schedule(Due::Kind kind, Instant at, const Gang& gang);
   Status carry_out(const scheduler::Plan& plan);
   Status allocate(const scheduler::Start& start);
+  Status evict(const scheduler::Evict& decided);
+  Status leave(const Gang& gang);
   Status go(const Gang& gang);
   Status end(const Gang& gang, Outcome outcome, bool requeue, const std::string& avoid);
   Status release(const Gang& gang);

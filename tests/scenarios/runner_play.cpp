@@ -59,6 +59,7 @@ class World {
       second_ = std::max(second_, at);
       next_look_ = kNever;
       end_what_is_over();
+      leave();
       std::vector<std::string> questions;
       for (; next < happenings.size() && happenings[next].at <= second_; ++next) {
         if (happenings[next].kind == Happening::Kind::kWhy)
@@ -171,6 +172,7 @@ class World {
                     outcome == Outcome::kCompleted   ? "ends"
                     : outcome == Outcome::kTimeout   ? "ends at its limit"
                     : outcome == Outcome::kCancelled ? "is cancelled"
+                    : outcome == Outcome::kPreempted ? (requeue ? "leaves and waits again" : "leaves")
                                                      : "fails"));
     apply(ending);
     for (std::uint32_t slot = 0; slot < slots; ++slot) apply(SlotReleased{id, slot});
@@ -179,6 +181,7 @@ class World {
   std::int64_t next_end() const {
     std::int64_t first = kNever;
     for (const auto& [gang, at] : ends_) first = std::min(first, at.first);
+    for (const auto& [gang, at] : leaves_) first = std::min(first, at);
     return first;
   }
 
@@ -333,11 +336,77 @@ class World {
     scheduler::PassInput input{state_, agenda_, now(), scenario_.profile};
     Plan plan = scheduler::plan(input);
     for (const std::string& finding : scheduler::lint(input, plan)) say("LINT: " + finding);
+    for (const auto& each : plan.withdrawals) {
+      say(fmt::format("{} may stay: {}", name_of_gang(each.gang), with_names(each.cause)));
+      apply(EvictionWithdrawn{each.gang, each.cause});
+      leaves_.erase(each.gang.value());
+    }
+    for (const auto& each : plan.take_overs) {
+      say(fmt::format("{} takes over what {} leaves", name_of(each.beneficiary),
+                      name_of_gang(each.gang)));
+      apply(EvictionTakenOver{each.gang, each.beneficiary.workload, each.beneficiary.array_index,
+                              each.beneficiary.gang});
+    }
+    for (const auto& each : plan.evictions) evict(each);
     for (const auto& start : plan.starts) carry_out(start);
     if (!plan.promise_changes.empty()) apply(PromisesChanged{plan.promise_changes});
     if (scenario_.with_promises) tell_promises(plan);
     report(plan);
     if (plan.next_look < Instant::never()) next_look_ = second_of(plan.next_look);
+  }
+
+  std::string name_of_gang(GangId id) const {
+    const Gang* gang = state_.gangs.find(id.value());
+    return name_of({gang->workload, gang->array_index, id});
+  }
+
+  void evict(const scheduler::Evict& decided) {
+    const Eviction& eviction = decided.eviction;
+    const Gang* gang = state_.gangs.find(decided.gang.value());
+    std::vector<std::string> nodes;
+    for (std::uint32_t slot : eviction.slots)
+      nodes.push_back(state_.spec->nodes[gang->slots[slot].node].name);
+    say(fmt::format("{} must leave{} by {} ({}): {}; costs {} GPU-s", name_of_gang(decided.gang),
+                    nodes.empty() ? "" : " " + fold_hostlist(nodes), second_of(eviction.deadline),
+                    enum_name(eviction.mode), with_names(eviction.reason),
+                    eviction.cost_gpu_seconds));
+    apply(EvictionDecided{decided.gang, decided.queue, eviction});
+    const JobLine& line = lines_[gang->workload.value()];
+    std::int64_t at = second_of(eviction.deadline);
+    if (line.answers) at = std::min(at, second_ + *line.answers);
+    leaves_[decided.gang.value()] = at;
+  }
+
+  // Those whose notice is over, or who have answered.
+  void leave() {
+    std::vector<std::uint32_t> over;
+    for (const auto& [gang, at] : leaves_)
+      if (at <= second_) over.push_back(gang);
+    for (std::uint32_t id : over) {
+      leaves_.erase(id);
+      const Gang* gang = state_.gangs.find(id);
+      if (!gang || !gang->eviction || gang->state != GangState::kRunning) continue;
+      const Eviction eviction = *gang->eviction;
+      if (!eviction.slots.empty()) {
+        apply(GangResized{GangId(id), eviction.slots, {}, eviction.reason});
+        say(fmt::format("{} goes on with {} nodes", name_of_gang(GangId(id)),
+                        state_.gangs.find(id)->slots.size()));
+        continue;
+      }
+      keep_progress(*gang);
+      end(gang, Outcome::kPreempted, 0, eviction.mode != ReclaimMode::kCancel);
+    }
+  }
+
+  // What it saved it need not do again.
+  void keep_progress(const Gang& gang) {
+    const JobLine& line = lines_[gang.workload.value()];
+    const std::int64_t ran = second_ - second_of(gang.started);
+    std::int64_t& done = done_[gang.id.value()];
+    if (line.answers)
+      done += ran;
+    else if (line.checkpoints)
+      done += ran / *line.checkpoints * *line.checkpoints;
   }
 
   void carry_out(const scheduler::Start& start) {
@@ -353,6 +422,8 @@ class World {
     if (!will_be_refused(start.element)) apply(GangStarted{gang, limit_end});
     std::int64_t limit = start.limit.is_infinite() ? kNever : start.limit.whole_seconds();
     std::int64_t runs = std::min(line.runs.value_or(kNever), kNever);
+    if (auto done = done_.find(gang.value()); done != done_.end() && runs < kNever)
+      runs -= std::min(runs, done->second);
     if (std::min(runs, limit) < kNever)
       ends_[gang.value()] = {second_ + std::min(runs, limit),
                              limit < runs && line.runs.has_value()};
@@ -452,6 +523,8 @@ class World {
   std::map<std::string, std::string> waits_;                     // as last reported
   std::map<std::string, Wait> waiting_;
   std::set<std::uint32_t> refused_;
+  std::map<std::uint32_t, std::int64_t> leaves_;  // gangs that were told to, by when
+  std::map<std::uint32_t, std::int64_t> done_;    // seconds of its work that need not be repeated
 };
 
 }  // namespace

@@ -31,7 +31,35 @@ void set_seconds(ConfigReading& reading, const ConfigWord& word, Duration& targe
   if (auto value = reading.number(word)) target = Duration::seconds(*value);
 }
 
+// What becomes of jobs whose room is taken: PreemptType and PreemptMode (slurm.conf(5)).
+bool read_preemption(ConfigReading& reading, std::string_view key, const ConfigWord& word) {
+  PreemptionSpec& preemption = reading.out.spec.preemption;
+  if (key == "PreemptType") {
+    const std::string value = lower(word.value);
+    if (value == "preempt/partition_prio")
+      preemption.type = PreemptType::kPartitionPriority;
+    else if (value == "preempt/qos")
+      preemption.type = PreemptType::kQos;
+    else if (value != "preempt/none")
+      reading.error("config-value", word.span,
+                    fmt::format("PreemptType: expected preempt/none, preempt/partition_prio or "
+                                "preempt/qos, not {}",
+                                quote(word.value)));
+    if (preemption.type == PreemptType::kQos)
+      reading.warn("config-unsupported", word.span,
+                   "PreemptType=preempt/qos is understood but nobody is preempted by QOS yet");
+  } else if (key == "PreemptMode") {
+    if (auto mode = preempt_mode(reading, word)) preemption.mode = *mode;
+  } else if (key == "PreemptExemptTime") {
+    if (auto value = days_and_hours(reading, word)) preemption.exempt_time = *value;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 void read_global(ConfigReading& reading, std::string_view key, const ConfigWord& word) {
+  if (read_preemption(reading, key, word)) return;
   ClusterSpec& spec = reading.out.spec;
   PriorityWeights& weights = spec.priority;
   if (key == "ClusterName") {

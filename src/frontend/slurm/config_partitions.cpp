@@ -115,6 +115,10 @@ void set_limit_word(ConfigReading& reading, std::string_view key, const ConfigWo
     partition.min_nodes = count_of(reading, word, partition.min_nodes);
   else if (key == "PriorityTier")
     partition.priority_tier = count_of(reading, word, 1);
+  else if (key == "GraceTime")
+    partition.grace_time = Duration::seconds(count_of(reading, word, 0));
+  else if (key == "PreemptMode")
+    partition.preempt_mode = preempt_mode(reading, word).value_or(ReclaimMode::kDefault);
   else if (key == "PriorityJobFactor")
     partition.priority_job_factor = count_of(reading, word, 1);
   else if (key == "Priority")
@@ -155,6 +159,26 @@ void set_partition_word(ConfigReading& reading, std::string_view key, const Conf
 }
 
 }  // namespace
+
+std::optional<ReclaimMode> preempt_mode(ConfigReading& reading, const ConfigWord& word) {
+  std::optional<ReclaimMode> mode;
+  for (std::string_view part : split(word.value, ',', EmptyPieces::kDrop)) {
+    const std::string value = lower(part);
+    if (value == "off")
+      mode = ReclaimMode::kOff;
+    else if (value == "cancel")
+      mode = ReclaimMode::kCancel;
+    else if (value == "requeue")
+      mode = ReclaimMode::kRequeue;
+    else if (value == "suspend")
+      mode = ReclaimMode::kSuspend;
+    else if (value != "gang")
+      reading.error("config-value", word.span,
+                    fmt::format("{}: expected OFF, CANCEL, REQUEUE, SUSPEND or GANG, not {}",
+                                word.key, quote(word.value)));
+  }
+  return mode;
+}
 
 void read_partition_lines(ConfigReading& reading, const ConfigLines& lines) {
   PartitionSpec defaults;

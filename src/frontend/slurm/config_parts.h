@@ -59,6 +59,8 @@ void read_partition_lines(ConfigReading& reading, const ConfigLines& lines);
 // Without lines there is no topology.
 void read_topology_lines(ConfigReading& reading, const ConfigLines& lines);
 void read_gres_lines(ConfigReading& reading, const ConfigLines& lines);
+// OFF, CANCEL, REQUEUE or SUSPEND, and GANG beside it, which has no effect.
+std::optional<ReclaimMode> preempt_mode(ConfigReading& reading, const ConfigWord& word);
 void read_global_line(ConfigReading& reading, const ConfigLine& line);
 // config_accounting.cpp; other keys are let pass.
 void read_accounting_word(ConfigReading& reading, std::string_view key, const ConfigWord& word);
