@@ -14,6 +14,7 @@ systemd (NOTIFY_SOCKET; READY=1 when all ranks have met), and X_TUTTI_STEP, X_TU
 """
 import argparse
 import os
+import signal
 import socket
 import sys
 import time
@@ -106,6 +107,22 @@ def save(path, step, model, optimiser):
     os.replace(beside, path)
 
 
+class Notice:
+    """Whether we were told to leave: SIGTERM, before the end. All ranks act on it in the same step."""
+
+    def __init__(self):
+        self.heard = False
+        signal.signal(signal.SIGTERM, self.on_signal)
+
+    def on_signal(self, number, frame):
+        self.heard = True
+
+    def anybody(self):
+        heard = torch.tensor([1.0 if self.heard else 0.0])
+        dist.all_reduce(heard)
+        return heard.item() > 0
+
+
 def join():
     """This process's rank and the number of ranks, when all of them have met."""
     os.environ.setdefault("RANK", "0")
@@ -130,6 +147,7 @@ def join():
 
 def train(settings, text, checkpoint):
     rank, world = join()
+    notice = Notice()
     data, characters = read_text(text)
     torch.manual_seed(settings["seed"])
     model = Model(characters, settings["hidden"])
@@ -157,10 +175,17 @@ def train(settings, text, checkpoint):
         if rank == 0:
             print(f"step {step} loss {mean.item() / world:.4f}", flush=True)
             notify(X_TUTTI_STEP=step)
-            if step % settings["checkpoint_every"] == 0 or step == settings["steps"]:
+        leaving = notice.anybody() and step < settings["steps"]
+        if rank == 0:
+            if leaving or step % settings["checkpoint_every"] == 0 or step == settings["steps"]:
                 save(checkpoint, step, model, optimiser)
                 notify(X_TUTTI_CHECKPOINT=step)
                 print(f"checkpoint {checkpoint} at step {step}", flush=True)
+        if leaving:
+            dist.barrier()  # saved before anybody is gone
+            if rank == 0:
+                print(f"told to leave at step {step}", flush=True)
+            sys.exit(128 + signal.SIGTERM)
     if rank == 0:
         print(f"done: {max(0, settings['steps'] - begin)} steps in {time.monotonic() - started:.1f} s", flush=True)
     dist.barrier()
