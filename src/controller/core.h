@@ -114,6 +114,7 @@ class Core {
   void on_step_request(ApiCall& call);
   void call_step(const Gang& gang, const Step& step, StepOrder order);
   void resend_step(const StepRun& run, NodeIndex node);
+  void output_sizes_known(GangId gang, NodeIndex node, const std::map<StepId, std::uint64_t>& sizes);
   void tell_step_ended(const StepRun& run, GangId gang, const Step& step, const Link* only);
   StepRun& book_of(const Gang& gang, const Step& step);
   StepId next_step_id(const Gang& gang) const;

@@ -126,8 +126,10 @@ void Core::reconcile(NodeIndex node, const from_agent::Hello& hello) {
 
 void Core::reconcile_steps(NodeIndex node, const from_agent::GangReport& report) {
   std::set<StepId> there;
+  std::map<StepId, std::uint64_t> sizes;
   for (const from_agent::StepReport& step : report.steps) {
     there.insert(step.key.step);
+    if (step.state == StepState::kDone) sizes[step.key.step] = step.output_size;
     const Gang* g = gang(report.gang);
     auto known = std::find_if(g->steps.begin(), g->steps.end(), [&](const Step& s) { return s.id == step.key.step; });
     bool open = known != g->steps.end() && known->state != StepState::kDone;
@@ -154,6 +156,7 @@ void Core::reconcile_steps(NodeIndex node, const from_agent::GangReport& report)
         send(node, to_agent::Go{step.key});
     }
   }
+  output_sizes_known(report.gang, node, sizes);
   // Steps of ours that the node does not know: their ranks are gone.
   const Gang* g = gang(report.gang);
   std::vector<StepKey> lost;

@@ -82,7 +82,7 @@ void Core::follow_step(AttachHub::Client& client, const from_client::Follow& m) 
     after_commit([link = client.link, s = m.step] {
       link->send(encode_frame(to_client::Message(to_client::StepStarted{s})));
     });
-  if (step->state == StepState::kDone) tell_step_ended(run, client.gang, *step, client.link.get());
+  if (step->state == StepState::kDone && run.unsized.empty()) tell_step_ended(run, client.gang, *step, client.link.get());
 }
 
 void Core::tell_step_ended(const StepRun& run, GangId id, const Step& step, const Link* only) {

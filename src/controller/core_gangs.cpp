@@ -207,6 +207,7 @@ void Core::release(GangId id, NodeIndex node) {
     if (g->slots[i].node != node || g->slots[i].released) continue;
     // Steps end with their node: whatever did not report is over now.
     finish_steps_of(id, node);
+    output_sizes_known(id, node, {});
     record(SlotReleased{id, i});
     g = gang(id);
     if (g->state == GangState::kDone) {

@@ -107,9 +107,27 @@ StepRun& Core::book_of(const Gang& g, const Step& step) {
     run.nodes.push_back(node);
     if (step.state == StepState::kPreparing) run.missing.insert(node);
     if (step.state != StepState::kDone) run.unfinished.insert(node);
+    bool held = g.state == GangState::kRunning || g.state == GangState::kEnding;
+    if (step.state == StepState::kDone && held && !g.slots[slot.slot].released) run.unsized.insert(node);
   }
   run.output_sizes.assign(run.nodes.size(), 0);
   return run;
+}
+
+// What the node has of the output of steps that are over: `sizes`, nothing of others.
+void Core::output_sizes_known(GangId id, NodeIndex node, const std::map<StepId, std::uint64_t>& sizes) {
+  const Gang* g = gang(id);
+  for (const Step& step : g->steps) {
+    bool here = step.state == StepState::kDone &&
+                std::any_of(step.slots.begin(), step.slots.end(), [&](const StepSlot& s) { return g->slots[s.slot].node == node; });
+    if (!here) continue;
+    StepRun& run = book_of(*g, step);
+    if (!run.unsized.erase(node)) continue;
+    auto size = sizes.find(step.id);
+    for (std::size_t i = 0; i < run.nodes.size(); ++i)
+      if (run.nodes[i] == node && size != sizes.end()) run.output_sizes[i] = size->second;
+    if (run.unsized.empty()) tell_step_ended(run, id, step, nullptr);
+  }
 }
 
 void Core::end_step(GangId id, StepId step_id, Outcome outcome, std::optional<std::uint32_t> uid,

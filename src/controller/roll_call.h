@@ -42,6 +42,9 @@ struct StepRun {
   std::optional<std::uint32_t> by_uid;
   std::string why;
   std::vector<std::uint64_t> output_sizes;  // per node, once it has ended
+  // Nodes of a step that was over before a restart and that have not said yet how much it printed:
+  // its end is told after its output.
+  std::set<NodeIndex> unsized;
 };
 
 class RollCalls {

@@ -135,6 +135,35 @@ TEST_F(Depends, AStepAskedForAgainIsTheSameStep) {
   EXPECT_EQ(lost.reason, kStepLostAtRestart);
 }
 
+// A step ended, the controller died before its output was passed on: the end is told after it.
+TEST_F(Depends, OutputOfAnEndedStepSurvivesARestart) {
+  std::uint32_t job = cluster.must_submit(Cluster::job(1));
+  cluster.run(job);
+  std::uint32_t node = cluster.nodes_of(job).front();
+  ASSERT_EQ(cluster.call("/v1/steps", to_json(step_of(job, "")), kAnn).status, 200);
+  cluster.ready(node, job, 0);
+  cluster.ended(node, cluster.key(job, 0), {}, 5);
+  ASSERT_EQ(cluster.gang(job).steps.back().state, StepState::kDone);
+  cluster.restart();
+  auto client = cluster.attach(job);
+  cluster.client_says(client, from_client::Follow{0, {0}});
+  EXPECT_TRUE(client->take<to_client::StepEnded>().empty());
+  from_agent::StepReport batch, step;
+  batch.key = cluster.key(job, kBatchStep);
+  batch.state = StepState::kRunning;
+  step.key = cluster.key(job, 0);
+  step.state = StepState::kDone;
+  step.output_size = 5;
+  cluster.hello(node, {cluster.report(job, true, {batch, step})});
+  EXPECT_TRUE(client->take<to_client::StepEnded>().empty());
+  from_agent::Output output;
+  output.key = step.key;
+  output.next = 5;
+  cluster.say(node, output, "hello");
+  EXPECT_EQ(client->take<to_client::Output>().size(), 1u);
+  EXPECT_EQ(client->take<to_client::StepEnded>().size(), 1u);
+}
+
 TEST_F(Depends, TwoTerminalsInOneJobAreTwoSteps) {
   std::uint32_t job = cluster.must_submit(Cluster::job(1));
   cluster.run(job);
