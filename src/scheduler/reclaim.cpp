@@ -289,24 +289,6 @@ Instant recall_notice(const Pass& pass, const Candidate& candidate, Instant reca
   return std::max(pass.input.now, recalled + (Duration() - lead));
 }
 
-bool promise_within_nominal(Pass& pass, const Candidate& candidate) {
-  const ReclaimBook& book = *pass.reclaim;
-  Element& element = pass.elements[candidate.element];
-  if (!book.rights.enabled() || !pass.profile.reclaims || element.promise) return false;
-  if (pass.promised >= pass.input.reserve_depth) return false;
-  const auto claimant = book.rights.claimant(
-      element.entry->workload, pass.cluster.spec().partitions[candidate.partition]);
-  if (claimant.nominal_from >= Instant::never()) return false;
-  ReclaimSearch search(pass, candidate, claimant, {});
-  auto forecast = search.earliest_within_quota();
-  if (!forecast) return false;
-  note_planned(pass, candidate,
-               pass.shapes[candidate.shape].candidates.intersects(pass.blocked_nodes), *forecast);
-  book_promise(pass, candidate, forecast->at, forecast->placement);
-  stand_promised(pass, candidate);
-  return true;
-}
-
 const std::vector<Timeline::Owner>& recalling_promises(Pass& pass, const Candidate& candidate) {
   static const std::vector<Timeline::Owner> kNone;
   ReclaimBook& book = *pass.reclaim;

@@ -56,9 +56,6 @@ struct ReclaimBook {
 void begin_reclaim(Pass& pass);
 // A blocked candidate: true when room will be taken back for it and its start is promised.
 bool reclaim(Pass& pass, const Candidate& candidate);
-// A candidate that a quota of its own keeps from starting: true when that comes back at a known time
-// and its start is promised for then.
-bool promise_within_nominal(Pass& pass, const Candidate& candidate);
 // When notice of the recall of a start would have to go out.
 Instant recall_notice(const Pass& pass, const Candidate& candidate, Instant recalled);
 // When a promise to another would have this candidate recalled if it started now; until then it may

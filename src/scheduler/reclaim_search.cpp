@@ -287,16 +287,6 @@ std::optional<ReclaimFound> ReclaimSearch::run() {
   return std::nullopt;
 }
 
-std::optional<Forecast> ReclaimSearch::earliest_within_quota() {
-  const Window window = window_of(pass_, candidate_);
-  auto found = pass_.forecaster.earliest(pass_.shapes[candidate_.shape],
-                                         std::max(window.from, claimant_.nominal_from),
-                                         pass_.occupancy(candidate_.limit));
-  if (!found || !window.holds(found->at, candidate_.limit) || !quota_allows({}, found->at))
-    return std::nullopt;
-  return found;
-}
-
 void ReclaimSearch::move_releases(const std::vector<ReclaimUnit>& victims) {
   for (const ReclaimUnit& victim : victims) shift(victim);
   note_times();

@@ -28,8 +28,6 @@ class ReclaimSearch {
 
   // nullopt: no set does, or waiting starts the candidate no later.
   std::optional<ReclaimFound> run();
-  // Without taking anything: when there is room and the quotas, as far as they come back, allow it.
-  std::optional<Forecast> earliest_within_quota();
   // From here on the timeline counts the room of these as free when their notice is over.
   void move_releases(const std::vector<ReclaimUnit>& victims);
 

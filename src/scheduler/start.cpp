@@ -209,7 +209,7 @@ bool start_as(Pass& pass, const Candidate& candidate) {
   if (!window_of(pass, candidate).holds(pass.input.now, candidate.limit)) return false;
   while (true) {
     if (auto over = over_quota(pass, candidate)) {
-      if (reclaim(pass, candidate) || promise_within_nominal(pass, candidate)) return true;
+      if (reclaim(pass, candidate)) return true;
       if (!element.wait) note_over_quota(pass, candidate, *over);
       return true;
     }
