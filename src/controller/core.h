@@ -97,9 +97,8 @@ class Core {
   SubmitResult try_out(const Caller& caller, Submission& submission);
   // core_accounts.cpp
   void on_accounts(ApiCall& call);
-  // Fills in user, account and QOS where the book knows them.
-  Status check_accounting(Workload& workload);
-  Status check_limits(const Workload& workload, const Association* mine, const Qos& qos);
+  Status check_accounting(Workload& workload);  // fills in user, account, QOS
+  Status check_limits(const Workload& w, const Association* mine, const Qos& qos);
   // core_actions.cpp
   void on_action(ApiCall& call);
   std::vector<std::pair<std::string, JobTarget>> select(const ActionRequest& request,
@@ -140,8 +139,7 @@ class Core {
   void on_reservation_request(ApiCall& call);
   void check_reservations();
   Instant next_reservation_time() const;
-  // Ends everything that runs, requeued or not (tutti down).
-  void end_all(bool requeue);
+  void end_all(bool requeue);  // all that runs, requeued or not (tutti down)
   void move_books(const ClusterSpec& from, const ClusterSpec& to);
   void fail_gangs_on(NodeIndex node, const std::string& why);
   // core_groups.cpp

@@ -258,7 +258,6 @@ void note_window(Pass& pass, const Candidate& candidate, const Forecast* forecas
 void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
                   const Forecast& forecast);
 
-// "job 12", "job 12_3".
-std::string label(const ElementRef& element);
+std::string label(const ElementRef& element);  // "job 12", "job 12_3"
 
 }  // namespace tutti::scheduler
