@@ -1,5 +1,6 @@
 // What a pass costs: the rows of the scheduler's cost table that apply so far, and how they grow.
 //   full pass: N nodes x 8 GPUs nearly full, Q pending gangs of 1,000 shapes, from scratch
+//   one event: a job ends in such a cluster; the pass that decides what follows
 //   burst:     J single-slot starts decided in one pass on N empty nodes
 //   large gang: 1,024 nodes at once in free room: the whole pass; then its placement alone, with two
 //   levels of topology
@@ -71,15 +72,19 @@ RoleAsk shape(std::uint32_t number) {
   return ask;
 }
 
-void full_pass(benchmark::State& bench) {
-  auto nodes = static_cast<std::uint32_t>(bench.range(0));
-  auto queue = static_cast<std::uint32_t>(bench.range(1));
+World full_world(std::uint32_t nodes, std::uint32_t queue) {
   World world(nodes);
   for (std::uint32_t i = 0; i < 2 * nodes; ++i)
     world.submit({.gpus_per_node = 4}, Duration::minutes(60 + i % 500));
   world.fill();
   for (std::uint32_t i = 0; i < queue; ++i)
     world.submit(shape(i % 1000), Duration::minutes(30 + i % 7 * 60));
+  return world;
+}
+
+void full_pass(benchmark::State& bench) {
+  World world = full_world(static_cast<std::uint32_t>(bench.range(0)),
+                           static_cast<std::uint32_t>(bench.range(1)));
   scheduler::PassStats stats;
   for (auto _ : bench) stats = scheduler::plan({world.state, world.agenda, world.now}).stats;
   bench.counters["shapes"] = static_cast<double>(stats.shapes);
@@ -91,8 +96,33 @@ BENCHMARK(full_pass)
     ->Args({100, 10'000})
     ->Args({1'000, 10'000})
     ->Args({10'000, 10'000})
+    ->Args({100'000, 10'000})
     ->Args({10'000, 1'000})
     ->Args({10'000, 100'000})
+    ->Args({10'000, 1'000'000})
+    ->Unit(benchmark::kMillisecond);
+
+void one_event(benchmark::State& bench) {
+  World world = full_world(static_cast<std::uint32_t>(bench.range(0)),
+                           static_cast<std::uint32_t>(bench.range(1)));
+  for (auto _ : bench) {
+    bench.PauseTiming();
+    const GangId gang(*world.agenda.active.begin());
+    const auto slots =
+        static_cast<std::uint32_t>(world.state.gangs.find(gang.value())->slots.size());
+    bench.ResumeTiming();
+    GangEnding ending;
+    ending.gang = gang;
+    ending.outcome = Outcome::kCompleted;
+    world.apply(ending);
+    for (std::uint32_t slot = 0; slot < slots; ++slot) world.apply(SlotReleased{gang, slot});
+    benchmark::DoNotOptimize(scheduler::plan({world.state, world.agenda, world.now}));
+  }
+}
+BENCHMARK(one_event)
+    ->ArgNames({"nodes", "queue"})
+    ->Args({10'000, 100'000})
+    ->Iterations(20)
     ->Unit(benchmark::kMillisecond);
 
 void burst(benchmark::State& bench) {

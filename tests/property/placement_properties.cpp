@@ -147,7 +147,7 @@ bool exists(const RandomCluster& cluster, const Workload& workload) {
 
 TEST(PlacementProperty, FindsAnAssignmentExactlyWhenThereIsOne) {
   std::uint32_t placed = 0, impossible = 0;
-  for (std::uint32_t seed = 1; seed <= 6000; ++seed) {
+  for (std::uint32_t seed : seeds(6000)) {
     RandomCluster cluster(seed);
     cluster.make_nodes(5);
     for (std::uint32_t i = cluster.below(4); i > 0; --i) {
@@ -169,13 +169,13 @@ TEST(PlacementProperty, FindsAnAssignmentExactlyWhenThereIsOne) {
                                               << render(plan);
     (possible ? placed : impossible) += 1;
   }
-  EXPECT_GT(placed, 500u);
-  EXPECT_GT(impossible, 1000u);
+  EXPECT_GE(placed, share(500));
+  EXPECT_GE(impossible, share(1000));
 }
 
 // What is refused at submit never starts on the empty cluster, and the other way round.
 TEST(PlacementProperty, CanEverRunIsWhatStartsOnTheEmptyCluster) {
-  for (std::uint32_t seed = 1; seed <= 3000; ++seed) {
+  for (std::uint32_t seed : seeds(3000)) {
     RandomCluster cluster(seed);
     cluster.make_nodes(5);
     for (NodeIndex i = 0; i < cluster.state.spec->nodes.size(); ++i) {

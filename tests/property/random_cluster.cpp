@@ -5,10 +5,38 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <numeric>
+#include <optional>
 
 #include "base/text.h"
 
 namespace tutti::property {
+
+namespace {
+
+std::optional<std::uint32_t> from_environment(const char* name) {
+  const char* text = std::getenv(name);
+  return text ? parse_integer<std::uint32_t>(text) : std::nullopt;
+}
+
+std::uint32_t scaled(std::uint32_t number) {
+  const std::uint64_t percent = from_environment("TUTTI_PROPERTY_PERCENT").value_or(100);
+  return static_cast<std::uint32_t>(number * percent / 100);
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> seeds(std::uint32_t usual) {
+  if (auto one = from_environment("TUTTI_PROPERTY_SEED")) return {*one};
+  std::vector<std::uint32_t> out(std::max(scaled(usual), 1u));
+  std::iota(out.begin(), out.end(), 1u);
+  return out;
+}
+
+std::uint32_t share(std::uint32_t of_the_usual) {
+  return from_environment("TUTTI_PROPERTY_SEED") ? 0 : scaled(of_the_usual) / 2;
+}
 
 void RandomCluster::apply(EventBody body) {
   Event event{now, std::move(body)};

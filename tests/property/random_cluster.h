@@ -1,5 +1,6 @@
 // Small random clusters with work running and waiting, for properties of the scheduler. All
-// randomness comes from the seed; a failing test prints it.
+// randomness comes from the seed; a failing test prints it, and TUTTI_PROPERTY_SEED=N repeats that
+// instance alone. TUTTI_PROPERTY_PERCENT=10000 is the nightly size, a hundred times the usual one.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +13,12 @@
 #include "state/apply.h"
 
 namespace tutti::property {
+
+// Seeds 1 to `usual`, or as many as the environment says (see above).
+std::vector<std::uint32_t> seeds(std::uint32_t usual);
+// How often something must have been seen so that a property was not empty, as the environment
+// scales it; 0 when one instance is repeated.
+std::uint32_t share(std::uint32_t of_the_usual);
 
 class RandomCluster {
  public:
