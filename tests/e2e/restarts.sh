@@ -17,9 +17,12 @@ END
 chmod +x ./*.sh
 job=$(submit -N 2 -o many.out many.sh)
 typed=$(submit -o typed.out typed.sh)
+dead() { [ ! -e "/proc/$1/status" ] || grep -q '^State:.Z' "/proc/$1/status"; }
 for life in 1 2 3 4 5 6 7 8; do
   sleep 0.$((RANDOM % 3 + 1))
-  kill -KILL "$(pid_of controller)"
+  controller=$(pid_of controller)
+  kill -KILL "$controller"
+  wait_for 5 dead "$controller"  # until then `up` sees it alive
   timeout 60 tutti up >/dev/null 2>&1 || not_ok "up-again-$life"
 done
 check_equal every-step-succeeds COMPLETED "$(wait_job "$job" 60)"
