@@ -226,6 +226,8 @@ SubmitResult Core::try_out(const Caller& caller, Submission& submission) {
   entry.workload.id = result.id = WorkloadId(copy.next_id);
   entry.workload.submitted = now_;
   entry.workload.array.clear();
+  if (const Association* mine = association_for(*copy.accounts, entry.workload.account, entry.workload.user, entry.workload.partitions.front()))
+    entry.association = mine->id;
   entry.simple_unstarted = true;
   copy.workloads.put(result.id.value(), std::make_shared<const WorkloadEntry>(entry));
   agenda.pending.insert(result.id.value());

@@ -233,6 +233,11 @@ WorkloadId Supposition::add(Workload workload) {
   entry.workload.submitted = now;
   // Of an array the first element is asked about.
   entry.workload.array.clear();
+  const auto& partitions = *entry.workload.partitions;
+  if (const Association* mine =
+          association_for(*state.accounts, entry.workload.account, entry.workload.user,
+                          partitions.empty() ? "" : partitions.front()))
+    entry.association = mine->id;
   entry.simple_unstarted = true;
   state.workloads.put(id.value(), std::make_shared<const WorkloadEntry>(std::move(entry)));
   agenda.pending.insert(id.value());
