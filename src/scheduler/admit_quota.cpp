@@ -72,4 +72,25 @@ std::optional<QuotaTree::Refusal> over_quota(Pass& pass, const Candidate& candid
   return pass.quota.refusal(candidate.queue, charge);
 }
 
+std::optional<QuotaTree::Refusal> over_quota(Pass& pass, const Candidate& candidate,
+                                             const Placement& placement) {
+  if (candidate.queue == kNoQueue) return std::nullopt;
+  Charge charge;
+  for (const Share& share : placement) {
+    const NodeClass& node = pass.cluster.of(share.node);
+    Charge part;
+    part.cpus = static_cast<std::uint64_t>(share.take.cores) * node.threads;
+    part.memory_mib = static_cast<std::uint64_t>(share.take.memory_mib);
+    charge += part;
+    for (std::size_t type = 0; type < node.types.size() && type < kGpuTypesPerNode; ++type) {
+      if (share.take.gpus[type] == 0) continue;
+      Charge gpus;
+      gpus.gpus = {{node.types[type], static_cast<std::uint64_t>(share.take.gpus[type]) * 1000}};
+      charge += gpus;
+    }
+  }
+  if (pass.quota.judge(candidate.queue, charge) != QuotaTree::Fit::kOver) return std::nullopt;
+  return pass.quota.refusal(candidate.queue, charge);
+}
+
 }  // namespace tutti::scheduler

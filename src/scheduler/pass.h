@@ -172,6 +172,8 @@ void prepare_quota(Pass& pass);
 bool admit(Pass& pass, const Candidate& candidate);
 // Which quota keeps the candidate's shape from starting now.
 std::optional<QuotaTree::Refusal> over_quota(Pass& pass, const Candidate& candidate);
+std::optional<QuotaTree::Refusal> over_quota(Pass& pass, const Candidate& candidate,
+                                             const Placement& would_hold);
 // Starts the candidate, an array element by element, as far as there is room. True when nothing of
 // it is left to wait for room.
 // `candidate.shape` becomes the flavour to wait for, where the quota tells GPU types apart.

@@ -228,6 +228,11 @@ bool start_as(Pass& pass, const Candidate& candidate) {
       promise.keep();
       return false;
     }
+    if (auto over = over_quota(pass, candidate, *placement)) {
+      promise.keep();
+      if (!element.wait) note_over_quota(pass, candidate, *over);
+      return true;
+    }
     book_start(pass, {candidate, shape, *placement, recalled_at(pass, room, *placement)});
     std::shared_ptr<const Wait> planned = std::move(element.wait);
     element.wait.reset();
