@@ -1,4 +1,5 @@
 #include "model/reasons.h"
+#include "scheduler/explain.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {

@@ -1,3 +1,5 @@
+#include "scheduler/explain.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>

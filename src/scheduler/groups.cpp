@@ -4,6 +4,7 @@
 #include <map>
 
 #include "model/reasons.h"
+#include "scheduler/explain.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {

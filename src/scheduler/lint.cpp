@@ -21,7 +21,7 @@ struct Bookings {
   std::string exclusive_owner;
   std::set<std::string> owners;
   std::map<std::uint16_t, std::string> ports;
-  std::map<std::uint16_t, DevicePart> parts;  // in use of each device, added up
+  std::map<std::uint16_t, DevicePart> parts;                // in use of each device, added up
   std::map<std::uint16_t, std::set<std::uint16_t>> starts;  // of MIG instances
 };
 
@@ -109,8 +109,7 @@ void check_whole(const Workload& workload, const Start& start, Findings& finding
       if (slot.cpu_ids.size() < std::uint64_t{slot.tasks} * ask.cpus_per_task ||
           slot.cpu_ids.size() < ask.cpus_per_node)
         findings.push_back(fmt::format("{} has too few CPUs on node {}", owner, slot.node));
-      if (given < ask.gpus_per_node ||
-          given < std::uint64_t{slot.tasks} * ask.gpus_per_task)
+      if (given < ask.gpus_per_node || given < std::uint64_t{slot.tasks} * ask.gpus_per_task)
         findings.push_back(fmt::format("{} has too few GPUs on node {}", owner, slot.node));
       if (ask.tasks_per_node > 0 && slot.tasks > ask.tasks_per_node)
         findings.push_back(fmt::format("{} has too many tasks on node {}", owner, slot.node));
@@ -216,7 +215,7 @@ void book_port(const std::string& owner, std::uint16_t port, const std::vector<S
 
 }  // namespace
 
-std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
+std::vector<std::string> lint_holdings(const PassInput& input, const Plan& plan) {
   Findings findings;
   const ClusterSpec& spec = *input.state.spec;
   std::map<NodeIndex, Bookings> nodes;
@@ -243,6 +242,11 @@ std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
     check_whole(entry->workload, start, findings);
     check_nodes(input, entry->workload, start, findings);
   }
+  return findings;
+}
+
+std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
+  Findings findings = lint_holdings(input, plan);
   for (std::string& finding : lint_evictions(input, plan)) findings.push_back(std::move(finding));
   for (std::string& finding : lint_promises(input, plan)) findings.push_back(std::move(finding));
   for (std::string& finding : lint_quotas(input, plan)) findings.push_back(std::move(finding));

@@ -248,18 +248,6 @@ class StandAside {
 // Fills in the texts and lists everything that waits.
 void explain(Pass& pass);
 
-// explain.cpp: reasons that need no search.
-void note_ineligible(Pass& pass, Element& element, const Ineligible& why);
-void note_over_quota(Pass& pass, const Candidate& candidate, const QuotaTree::Refusal& refusal);
-void note_refused(Pass& pass, const Candidate& candidate, std::string_view reason);
-void note_over_limit(Pass& pass, const Candidate& candidate, OverLimit over);
-void judge_shape(Pass& pass, const Candidate& candidate, const Judgement& judgement);
-void note_outlook(Pass& pass, const Candidate& candidate);
-void note_blocked(Pass& pass, const Candidate& candidate, bool behind_others);
-void note_window(Pass& pass, const Candidate& candidate, const Forecast* forecast);
-void note_planned(Pass& pass, const Candidate& candidate, bool behind_others,
-                  const Forecast& forecast);
-
 std::string label(const ElementRef& element);  // "job 12", "job 12_3"
 
 }  // namespace tutti::scheduler

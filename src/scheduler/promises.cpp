@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "scheduler/explain.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {

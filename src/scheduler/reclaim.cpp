@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 
+#include "scheduler/explain.h"
 #include "scheduler/pass.h"
 #include "scheduler/reclaim_search.h"
 

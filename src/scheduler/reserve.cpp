@@ -1,3 +1,4 @@
+#include "scheduler/explain.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {

@@ -3,6 +3,7 @@
 #include "model/reasons.h"
 #include "scheduler/order.h"
 #include "scheduler/parts.h"
+#include "scheduler/explain.h"
 #include "scheduler/pass.h"
 
 namespace tutti::scheduler {

@@ -307,6 +307,21 @@ std::optional<bool> parse_role_word(Words& words, RoleAsk& role) {
   return true;
 }
 
+// Words that say how near to each other its slots lie; false when the next word is none of them.
+bool parse_topology(Words& words, Workload& workload) {
+  if (words.take_if("within"))
+    workload.extras.edit().terms.topology.required = std::string(words.take());
+  else if (words.take_if("segment"))
+    workload.extras.edit().terms.topology.segment = words.number();
+  else if (words.take_if("switches"))
+    workload.extras.edit().terms.topology.switches = words.number();
+  else if (words.take_if("switches-wait"))
+    workload.extras.edit().terms.topology.switches_wait = Duration::seconds(words.seconds());
+  else
+    return false;
+  return true;
+}
+
 bool parse_job(Words& words, Happening& out) {
   JobLine& job = out.job;
   Workload& workload = job.workload;
@@ -324,16 +339,9 @@ bool parse_job(Words& words, Happening& out) {
       if (!*good) return false;
       continue;
     }
+    if (parse_topology(words, workload)) continue;
     if (words.take_if("at"))
       out.at = words.seconds();
-    else if (words.take_if("within"))
-      workload.extras.edit().terms.topology.required = std::string(words.take());
-    else if (words.take_if("segment"))
-      workload.extras.edit().terms.topology.segment = words.number();
-    else if (words.take_if("switches"))
-      workload.extras.edit().terms.topology.switches = words.number();
-    else if (words.take_if("switches-wait"))
-      workload.extras.edit().terms.topology.switches_wait = Duration::seconds(words.seconds());
     else if (words.take_if("until") || words.take_if("limit")) {
       if (!words.take_if("never"))
         workload.time_limit = Duration::seconds(words.seconds());
@@ -509,7 +517,8 @@ bool parse_line(std::string_view line, Scenario& scenario) {
     scenario.spec.priority = PriorityWeights();
     if (words.take_if("slurm")) return true;
     // Only these: "weights fair-share 1000 qos 500".
-    scenario.spec.priority.age = scenario.spec.priority.fair_share = scenario.spec.priority.job_size = 0;
+    scenario.spec.priority.age = scenario.spec.priority.fair_share =
+        scenario.spec.priority.job_size = 0;
     scenario.spec.priority.partition = 0;
     while (!words.done()) {
       if (words.take_if("fair-share"))
