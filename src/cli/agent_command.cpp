@@ -29,7 +29,7 @@ namespace {
 // Processes and threads of one gang: what a big job needs, and never so many that a job that forks
 // for ever leaves none to the machine.
 std::uint32_t default_pids_max() {
-  constexpr std::uint64_t kMax = 32768, kMin = 4096, kForEachCpu = 512;
+  constexpr std::uint64_t kMax = 32768, kMin = 2048, kForEachCpu = 512;
   auto text = agent::read_small_file("/proc/sys/kernel/pid_max");
   const std::uint64_t all = text ? std::strtoull(text->c_str(), nullptr, 10) : 0;
   const std::uint64_t cpus = std::max(std::thread::hardware_concurrency(), 1u);

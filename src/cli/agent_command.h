@@ -22,7 +22,7 @@ struct AgentSetup {
   std::vector<DeviceSpec> devices;  // index = the node's device index
   bool is_virtual = false;          // CPUs and GPUs may be declared only: nothing is bound to CPUs
   std::string log_path;             // bounded: two files of 10 MiB; empty = standard error
-  std::uint32_t pids_max = 0;       // of a gang; 0 = 512 for each CPU of the machine, 4096 to 32768
+  std::uint32_t pids_max = 0;       // of a gang; 0 = 512 for each CPU of the machine, 2048 to 32768
 };
 
 // Until SIGTERM or SIGINT; running steps go on. Errors: what kept it from starting.

@@ -63,6 +63,9 @@ std::string role_text(const RoleAsk& role, const std::string& indent) {
   out.number("gpus per node", role.gpus_per_node);
   out.number("gpus per task", role.gpus_per_task);
   out.number("gpus", role.gpus_total);
+  out.text("as parts", role.gpu_profile);
+  out.number("memory of each gpu (MiB)", role.gpu_memory_mib);
+  out.number("share of each gpu (per mille)", role.gpu_share_permille);
   out.number("memory per node (MiB)", role.memory_mib_per_node);
   out.number("memory per cpu (MiB)", role.memory_mib_per_cpu);
   out.number("memory per gpu (MiB)", role.memory_mib_per_gpu);
@@ -98,6 +101,14 @@ void launch_lines(Lines& out, const LaunchAsk& launch) {
              limit.value == ~std::uint64_t{0} ? "unlimited" : fmt::format("{}", limit.value));
 }
 
+void topology_lines(Lines& out, const TopologyAsk& topology) {
+  out.text("in one", topology.required);
+  out.text("preferably in one", topology.preferred);
+  out.number("segments of", topology.segment);
+  out.number("switches at most", topology.switches);
+  out.duration("which it waits for", topology.switches_wait);
+}
+
 void extras_lines(Lines& out, const WorkloadExtras& extras) {
   std::vector<std::string> dependencies;
   for (const Dependency& one : extras.dependencies) dependencies.push_back(dependency_text(one));
@@ -123,6 +134,9 @@ void extras_lines(Lines& out, const WorkloadExtras& extras) {
   out.duration("notice", extras.terms.notice);
   if (extras.terms.min_runtime != Duration())
     out.line("runs at least", format_duration(extras.terms.min_runtime));
+  out.flag("elastic", extras.terms.elastic);
+  out.duration("ready within", extras.terms.ready_deadline);
+  topology_lines(out, extras.terms.topology);
   if (extras.fixed_priority) out.line("priority", fmt::format("{}", *extras.fixed_priority));
   out.list("not honoured", extras.not_honoured);
 }

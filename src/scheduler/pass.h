@@ -25,6 +25,7 @@ struct Element {
   const WorkloadEntry* entry = nullptr;
   const Gang* gang = nullptr;
   std::uint32_t throttle_room = kNoLimit;  // elements of the array that may still start
+  bool recalls = false;                    // its start is decided: others are to leave for it
   bool settled = false;                    // nothing more is decided about it in this pass
   std::vector<std::uint32_t> members;      // it leads a group: the other elements, in order
   const std::vector<RoleAsk>* roles = nullptr;  // what is placed as one: of the whole group

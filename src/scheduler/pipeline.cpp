@@ -25,6 +25,7 @@ Plan plan(const PassInput& input) {
       pass.out_of_budget = true;
       break;
     }
+    if (pass.elements[candidate.element].recalls) continue;  // in another partition
     if (pass.elements[candidate.element].settled) continue;  // in another partition
     if (!admit(pass, candidate)) continue;                   // admit.cpp
     SeenBy seen(pass, candidate);                            // reservations.cpp
@@ -33,7 +34,7 @@ Plan plan(const PassInput& input) {
       promise_later(pass, candidate);                        // quota_promises.cpp
       continue;
     }
-    reserve(pass, candidate);                                // reserve.cpp, forecast.cpp
+    reserve(pass, candidate);  // reserve.cpp, forecast.cpp
   }
   settle_reclaim(pass);   // reclaim.cpp
   settle_promises(pass);  // promises.cpp

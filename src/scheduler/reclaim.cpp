@@ -267,6 +267,7 @@ bool reclaim(Pass& pass, const Candidate& candidate) {
                             (Duration() - pass.input.state.spec->kill_wait);
   note_planned(pass, candidate, shape.candidates.intersects(pass.blocked_nodes), found->forecast);
   book_promise(pass, candidate, found->forecast.at, found->forecast.placement);
+  element.recalls = true;
   Promise& promise = pass.plan.promises.back();
   for (const ReclaimUnit& victim : found->victims) promise.recalls.push_back(victim.gang->id);
   std::sort(promise.recalls.begin(), promise.recalls.end());

@@ -281,6 +281,7 @@ std::optional<ReclaimFound> ReclaimSearch::run() {
     if (!set) continue;
     auto placement = fits(*set, best->at, pass_.free.usable());
     if (!placement) continue;
+    at_ = best->at;  // who leaves for a later start stays until then
     Forecast forecast{best->at, std::move(*placement), false};
     return ReclaimFound{units_of(*set), std::move(forecast)};
   }

@@ -28,6 +28,8 @@ Capacity RoomNow::at(NodeIndex node) const {
           !may_be_recalled_by(promise.owner))
         out = least(out, timeline_.at(node, promise.from));
   }
+  // What is to leave this moment has not left yet.
+  out = least(out, free_.at(node));
   // A device that a promise will have is not chosen yet: it can't be shared with it now.
   for (PartUse& use : out.parts.edit())
     if (use.device >= kUnchosen) use.slices = 0xFFFF, use.permille = 1000;
