@@ -246,11 +246,10 @@ void Core::run_pass() {
   scheduler::Plan plan = scheduler::plan(input);
   // What would book a device twice is not carried out; the cluster goes on with what runs. A promise
   // that does not hold is a defect to be told of, and no reason to stop the work of everybody.
-  for (const std::string& fault : scheduler::lint(input, plan)) log_.error("plan_is_unsound", {{"fault", fault}});
-  if (!scheduler::lint_holdings(input, plan).empty()) {
-    log_.error("plan_refused", {{"starts", std::to_string(plan.starts.size())}});
-    return;
-  }
+  for (const std::string& fault : scheduler::lint_word(input, plan)) log_.error("plan_is_unsound", {{"fault", fault}});
+  const std::vector<std::string> faults = scheduler::lint_holdings(input, plan);
+  for (const std::string& fault : faults) log_.error("plan_is_refused", {{"fault", fault}});
+  if (!faults.empty()) return;
   ++diag_.passes;
   diag_.last_pass = now_;
   diag_.depth_last = plan.stats.considered;

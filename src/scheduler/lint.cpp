@@ -245,11 +245,16 @@ std::vector<std::string> lint_holdings(const PassInput& input, const Plan& plan)
   return findings;
 }
 
-std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
-  Findings findings = lint_holdings(input, plan);
-  for (std::string& finding : lint_evictions(input, plan)) findings.push_back(std::move(finding));
+std::vector<std::string> lint_word(const PassInput& input, const Plan& plan) {
+  Findings findings = lint_evictions(input, plan);
   for (std::string& finding : lint_promises(input, plan)) findings.push_back(std::move(finding));
   for (std::string& finding : lint_quotas(input, plan)) findings.push_back(std::move(finding));
+  return findings;
+}
+
+std::vector<std::string> lint(const PassInput& input, const Plan& plan) {
+  Findings findings = lint_holdings(input, plan);
+  for (std::string& finding : lint_word(input, plan)) findings.push_back(std::move(finding));
   return findings;
 }
 

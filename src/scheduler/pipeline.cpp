@@ -15,8 +15,8 @@ Plan plan(const PassInput& input) {
   book_holdings(pass);      // holdings.cpp
   book_reservations(pass);  // reservations.cpp
   find_eligible(pass);      // candidates.cpp, eligible.cpp
-  begin_reclaim(pass);      // reclaim.cpp
   put_in_order(pass);       // candidates.cpp, order.cpp
+  begin_reclaim(pass);      // reclaim.cpp
   keep_promises(pass);      // promises.cpp
   PickNext pick(pass);      // pick_next.cpp
   while (std::optional<Candidate> next = pick.next()) {

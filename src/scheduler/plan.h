@@ -158,9 +158,11 @@ std::optional<Ineligible> ineligible(const ClusterState& state, const WorkloadEn
 // The plan linter: every sentence is a broken invariant of design/scheduling.md (two owners of a
 // device, a gang placed in part, a start that delays a promise...). Empty = sound. Run after every
 // pass in tests and debug builds and before each commit in production.
-// Of it, lint_holdings() is what must never be carried out: double booking, gangs in part.
-std::vector<std::string> lint_holdings(const PassInput& input, const Plan& plan);
 std::vector<std::string> lint(const PassInput& input, const Plan& plan);
+// Its two halves: what must never be carried out (double booking, gangs in part), and words that
+// are not kept (promises, evictions, quotas).
+std::vector<std::string> lint_holdings(const PassInput& input, const Plan& plan);
+std::vector<std::string> lint_word(const PassInput& input, const Plan& plan);
 
 // Names that PassInput::profile takes, with one sentence each.
 std::vector<std::pair<std::string, std::string>> profiles();

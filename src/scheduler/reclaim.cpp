@@ -58,8 +58,7 @@ std::vector<ReclaimUnit> units_for(Pass& pass, const Candidate& candidate,
     });
     if (!near) continue;
     if (gang.started.is_set() && gang.started + holder.yield.min_runtime > pass.input.now) {
-      pass.plan.next_look =
-          std::min(pass.plan.next_look, gang.started + holder.yield.min_runtime);
+      pass.plan.next_look = std::min(pass.plan.next_look, gang.started + holder.yield.min_runtime);
       continue;
     }
     const Rights::Kind right = book.rights.over(claimant, gang, holder.entry->workload);
@@ -81,9 +80,8 @@ std::vector<ReclaimUnit> units_for(Pass& pass, const Candidate& candidate,
 
 std::string reason_of(const Pass& pass, const Candidate& candidate, const ReclaimUnit& unit) {
   const ElementRef& ref = pass.elements[candidate.element].ref;
-  std::string_view why = unit.right == Rights::Kind::kNominal
-                             ? "takes back what its queue owns"
-                             : "stands higher";
+  std::string_view why =
+      unit.right == Rights::Kind::kNominal ? "takes back what its queue owns" : "stands higher";
   return fmt::format("{} {}", label(ref), why);
 }
 
@@ -207,7 +205,8 @@ std::uint32_t surplus_of(const Workload& workload, const Gang& gang) {
   return slots > workload.roles[0].nodes_min ? slots - workload.roles[0].nodes_min : 0;
 }
 
-ReclaimBook::ReclaimBook(const Pass& pass) : rights(pass.input.state, pass.input.agenda, pass.input.now) {
+ReclaimBook::ReclaimBook(const Pass& pass)
+    : rights(pass.input.state, pass.input.agenda, pass.quota, pass.input.now) {
   const ClusterState& state = pass.input.state;
   Timeline::Owner owner = 0;
   for (std::uint32_t id : pass.input.agenda.active) {
@@ -249,8 +248,8 @@ bool reclaim(Pass& pass, const Candidate& candidate) {
     if (const Gang* gang = pass.input.state.gangs.find(id.value());
         gang && is_leaving(*gang) && is_beneficiary(pass, element, *gang->eviction))
       return false;
-  const auto claimant = book.rights.claimant(
-      element.entry->workload, pass.cluster.spec().partitions[candidate.partition]);
+  const auto claimant = book.rights.claimant(element.entry->workload,
+                                             pass.cluster.spec().partitions[candidate.partition]);
   std::vector<ReclaimUnit> units = units_for(pass, candidate, claimant);
   if (units.empty()) return false;
   OwnRoom before(pass, element);
@@ -261,10 +260,9 @@ bool reclaim(Pass& pass, const Candidate& candidate) {
   before.drop();
   search.move_releases(found->victims);
   Duration longest;
-  for (const ReclaimUnit& victim : found->victims)
-    longest = std::max(longest, victim.yield.notice);
-  const Instant notice_at = found->forecast.at + (Duration() - longest) +
-                            (Duration() - pass.input.state.spec->kill_wait);
+  for (const ReclaimUnit& victim : found->victims) longest = std::max(longest, victim.yield.notice);
+  const Instant notice_at =
+      found->forecast.at + (Duration() - longest) + (Duration() - pass.input.state.spec->kill_wait);
   note_planned(pass, candidate, shape.candidates.intersects(pass.blocked_nodes), found->forecast);
   book_promise(pass, candidate, found->forecast.at, found->forecast.placement);
   element.recalls = true;
@@ -284,9 +282,9 @@ bool reclaim(Pass& pass, const Candidate& candidate) {
 }
 
 Instant recall_notice(const Pass& pass, const Candidate& candidate, Instant recalled) {
-  const Yield yield = pass.reclaim->rights.yield_of(
-      pass.elements[candidate.element].entry->workload,
-      &pass.cluster.spec().partitions[candidate.partition]);
+  const Yield yield =
+      pass.reclaim->rights.yield_of(pass.elements[candidate.element].entry->workload,
+                                    &pass.cluster.spec().partitions[candidate.partition]);
   const Duration lead = yield.notice + pass.input.state.spec->kill_wait;
   return std::max(pass.input.now, recalled + (Duration() - lead));
 }
@@ -299,7 +297,7 @@ const std::vector<Timeline::Owner>& recalling_promises(Pass& pass, const Candida
   const Workload& workload = pass.elements[candidate.element].entry->workload;
   const PartitionSpec& partition = pass.cluster.spec().partitions[candidate.partition];
   const Yield yield = rights.yield_of(workload, &partition);
-  if (yield.mode == ReclaimMode::kOff || yield.mode == ReclaimMode::kSuspend) return kNone;
+  if (yield.mode == ReclaimMode::kOff) return kNone;
   const Duration lead = std::max(yield.notice, yield.min_runtime);
   if (book.recalling_as_of != pass.plan.promises.size()) book.recalling.clear();
   book.recalling_as_of = pass.plan.promises.size();

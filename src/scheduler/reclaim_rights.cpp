@@ -21,18 +21,14 @@ Amounts demand_of(const Workload& workload) {
   Amounts out;
   for (const RoleAsk& role : workload.roles) {
     const std::uint64_t nodes = role.nodes_min, tasks = role.tasks;
-    const std::uint64_t gpus = std::max({std::uint64_t{role.gpus_total}, role.gpus_per_node * nodes,
-                                         role.gpus_per_task * tasks});
+    const std::uint64_t gpus = std::max(
+        {std::uint64_t{role.gpus_total}, role.gpus_per_node * nodes, role.gpus_per_task * tasks});
     if (gpus > 0) out["gpu"] += gpus;
     if (gpus > 0 && !role.gpu_type.empty()) out["gpu:" + role.gpu_type] += gpus;
     out["cpu"] += std::max(tasks * role.cpus_per_task, nodes * role.cpus_per_node);
     if (role.memory_mib_per_node > 0) out["memory"] += nodes * role.memory_mib_per_node;
   }
   return out;
-}
-
-bool fits_in(const std::vector<std::string>& list, const std::string& name) {
-  return std::find(list.begin(), list.end(), name) != list.end();
 }
 
 }  // namespace
@@ -44,16 +40,12 @@ bool stands_higher(const Workload& one, const Workload& other) {
          *one.extras->fixed_priority > *other.extras->fixed_priority;
 }
 
-Rights::Rights(const ClusterState& state, const Agenda& agenda, Instant now)
-    : state_(state), now_(now) {
+Rights::Rights(const ClusterState& state, const Agenda& agenda, const QuotaTree& quota, Instant now)
+    : state_(state), quota_(quota), now_(now) {
   const QueueTree& tree = *state.queues;
   enabled_ = !tree.queues.empty() || state.spec->preemption.type != PreemptType::kOff;
   if (tree.queues.empty()) return;
   used_.resize(tree.queues.size());
-  parent_.resize(tree.queues.size());
-  for (std::size_t i = 0; i < tree.queues.size(); ++i)
-    for (std::size_t j = 0; j < i; ++j)
-      if (tree.queues[j].name == tree.queues[i].parent) parent_[i] = j;
   for (std::uint32_t id : agenda.active) {
     const Gang* gang = state.gangs.find(id);
     if (!gang || gang->state == GangState::kEnding || leaves_whole(*gang)) continue;
@@ -63,8 +55,8 @@ Rights::Rights(const ClusterState& state, const Agenda& agenda, Instant now)
     if (is_leaving(*gang))
       for (std::uint32_t slot : gang->eviction->slots)
         for (const auto& [resource, amount] : holdings_of(*gang, slot)) held[resource] -= amount;
-    auto own = queue_of(entry->workload);
-    for (std::size_t queue : path(own)) add(used_[queue], held);
+    auto own = quota.queue_of(entry->workload);
+    for (QueueId queue : path(own)) add(used_[queue], held);
     if (own) holdings_.push_back({expected_end(*gang, now, state.spec->kill_wait), *own, held});
   }
   std::stable_sort(holdings_.begin(), holdings_.end(),
@@ -72,17 +64,17 @@ Rights::Rights(const ClusterState& state, const Agenda& agenda, Instant now)
 }
 
 // What its own queue holds above the rest of its nominal ends at some time, or never.
-Instant Rights::nominal_from(std::optional<std::size_t> queue, const Amounts& demand) const {
+Instant Rights::nominal_from(std::optional<QueueId> queue, const Amounts& demand) const {
   Instant from = now_;
-  for (std::size_t each : path(queue))
+  for (QueueId each : path(queue))
     for (const QuotaSpec& quota : state_.queues->queues[each].quotas) {
-      auto owned = nominal(each, quota);
+      const std::uint64_t owned = quota_.amount(each, quota.resource);
       const std::uint64_t asked = amount_of(demand, quota.resource);
-      if (!owned || asked == 0) continue;
-      if (asked > *owned) return Instant::never();
+      if (asked == 0) continue;
+      if (asked > owned) return Instant::never();
       std::uint64_t used = amount_of(used_[each], quota.resource);
       for (const Holding& holding : holdings_) {
-        if (used + asked <= *owned) break;
+        if (used + asked <= owned) break;
         const auto above = path(holding.queue);
         if (std::find(above.begin(), above.end(), each) == above.end()) continue;
         const std::uint64_t held = amount_of(holding.amount, quota.resource);
@@ -90,28 +82,14 @@ Instant Rights::nominal_from(std::optional<std::size_t> queue, const Amounts& de
         used -= std::min(used, held);
         from = std::max(from, holding.end);
       }
-      if (used + asked > *owned) return Instant::never();
+      if (used + asked > owned) return Instant::never();
     }
   return from;
 }
 
-std::optional<std::size_t> Rights::queue_of(const Workload& workload) const {
-  const QueueTree& tree = *state_.queues;
-  auto named = [&](std::string_view name) -> std::optional<std::size_t> {
-    for (std::size_t i = 0; i < tree.queues.size(); ++i)
-      if (tree.queues[i].name == name) return i;
-    return std::nullopt;
-  };
-  if (!workload.extras->terms.queue.empty()) return named(workload.extras->terms.queue);
-  if (!workload.account.empty())
-    for (std::size_t i = 0; i < tree.queues.size(); ++i)
-      if (fits_in(tree.queues[i].accounts, workload.account)) return i;
-  return named(tree.default_queue);
-}
-
-std::vector<std::size_t> Rights::path(std::optional<std::size_t> queue) const {
-  std::vector<std::size_t> out;
-  for (; queue; queue = parent_[*queue]) out.push_back(*queue);
+std::vector<QueueId> Rights::path(std::optional<QueueId> queue) const {
+  std::vector<QueueId> out;
+  for (; queue; queue = quota_.parent(*queue)) out.push_back(*queue);
   return out;
 }
 
@@ -139,52 +117,20 @@ const PartitionSpec* Rights::partition(std::string_view name) const {
   return nullptr;
 }
 
-// What is owned; where nothing is said, the parent's amount shared by weight among those of whom
-// nothing is said.
-std::optional<std::uint64_t> Rights::nominal(std::size_t queue, const QuotaSpec& quota) const {
-  if (quota.nominal) return quota.nominal;
-  const QueueTree& tree = *state_.queues;
-  const auto& parent = parent_[queue];
-  if (!parent) return std::nullopt;
-  for (const QuotaSpec& above : tree.queues[*parent].quotas) {
-    if (above.resource != quota.resource) continue;
-    auto whole = nominal(*parent, above);
-    if (!whole) return std::nullopt;
-    std::uint64_t weights = 0, given = 0;
-    for (std::size_t i = 0; i < tree.queues.size(); ++i) {
-      if (parent_[i] != parent) continue;
-      for (const QuotaSpec& each : tree.queues[i].quotas) {
-        if (each.resource != quota.resource) continue;
-        if (each.nominal)
-          given += *each.nominal;
-        else
-          weights += tree.queues[i].weight;
-      }
-    }
-    const std::uint64_t rest = *whole > given ? *whole - given : 0;
-    return weights == 0 ? 0 : rest * tree.queues[queue].weight / weights;
-  }
-  return std::nullopt;
-}
-
-bool Rights::is_over(std::size_t queue, const Amounts& held, const Amounts& added) const {
+bool Rights::is_over(QueueId queue, const Amounts& held, const Amounts& added) const {
   for (const QuotaSpec& quota : state_.queues->queues[queue].quotas) {
-    auto owned = nominal(queue, quota);
     const std::uint64_t used =
         amount_of(used_[queue], quota.resource) + amount_of(added, quota.resource);
-    if (owned && amount_of(held, quota.resource) > 0 && used > *owned) return true;
+    if (amount_of(held, quota.resource) > 0 && used > quota_.amount(queue, quota.resource))
+      return true;
   }
   return false;
 }
 
-std::vector<std::size_t> Rights::below_lca(std::optional<std::size_t> queue,
-                                           std::optional<std::size_t> other) const {
-  std::vector<std::size_t> out;
-  const std::vector<std::size_t> others = path(other);
-  for (std::size_t each : path(queue)) {
-    if (std::find(others.begin(), others.end(), each) != others.end()) break;
-    out.push_back(each);
-  }
+std::vector<QueueId> Rights::below_lca(QueueId queue, QueueId other) const {
+  std::vector<QueueId> out = path(queue);
+  if (auto common = quota_.common_ancestor(queue, other))
+    out.erase(std::find(out.begin(), out.end(), *common), out.end());
   return out;
 }
 
@@ -192,7 +138,7 @@ Rights::Claimant Rights::claimant(const Workload& workload, const PartitionSpec&
   Claimant out;
   out.workload = &workload;
   out.partition = &partition;
-  if (!state_.queues->queues.empty()) out.queue = queue_of(workload);
+  out.queue = quota_.queue_of(workload);
   out.demand = demand_of(workload);
   out.nominal_from = out.queue ? nominal_from(out.queue, out.demand) : Instant::never();
   return out;
@@ -209,15 +155,14 @@ Rights::Kind Rights::judge(const Claimant& claimant, const Workload& victim,
     const bool higher = theirs && claimant.partition->priority_tier > theirs->priority_tier;
     return higher ? Kind::kPriority : Kind::kNone;
   }
-  auto queue = queue_of(victim);
+  auto queue = quota_.queue_of(victim);
   if (!claimant.queue || !queue) return Kind::kNone;
   const QueueSpec& my_queue = tree.queues[*claimant.queue];
   const bool by_priority = my_queue.preempts_lower_priority && stands_higher(mine, victim);
   if (*claimant.queue == *queue) return by_priority ? Kind::kPriority : Kind::kNone;
-  const auto above = below_lca(queue, claimant.queue);
-  const bool borrows = std::any_of(above.begin(), above.end(), [&](std::size_t each) {
-    return is_over(each, held, added);
-  });
+  const auto above = below_lca(*queue, *claimant.queue);
+  const bool borrows = std::any_of(above.begin(), above.end(),
+                                   [&](QueueId each) { return is_over(each, held, added); });
   if (!borrows) return Kind::kNone;
   if (claimant.nominal_from < Instant::never() && my_queue.reclaims) return Kind::kNominal;
   return by_priority ? Kind::kPriority : Kind::kNone;
@@ -241,11 +186,11 @@ bool Rights::together(const Claimant& claimant, const std::vector<Taken>& taken,
     Amounts sum, largest;
     bool surplus = false;
   };
-  std::map<std::size_t, Loss> losses;
+  std::map<QueueId, Loss> losses;
   for (const Taken& each : taken) {
-    auto queue = queue_of(*each.workload);
+    auto queue = quota_.queue_of(*each.workload);
     if (!queue || *queue == *claimant.queue) continue;
-    for (std::size_t node : below_lca(queue, claimant.queue)) {
+    for (QueueId node : below_lca(*queue, *claimant.queue)) {
       Loss& loss = losses[node];
       add(loss.sum, each.amount);
       loss.surplus = loss.surplus || !each.whole;
@@ -255,26 +200,20 @@ bool Rights::together(const Claimant& claimant, const std::vector<Taken>& taken,
   }
   for (const auto& [node, loss] : losses)
     for (const QuotaSpec& quota : state_.queues->queues[node].quotas) {
-      auto owned = nominal(node, quota);
+      const std::uint64_t owned = quota_.amount(node, quota.resource);
       const std::uint64_t used = amount_of(used_[node], quota.resource);
       const std::uint64_t lost = amount_of(loss.sum, quota.resource);
-      if (!owned || lost == 0 || used <= *owned) continue;
-      if (used - std::min(used, lost) >= *owned) continue;
+      if (lost == 0 || used <= owned) continue;
+      if (used - std::min(used, lost) >= owned) continue;
       // Below what it owns: never for surplus, and the last one taken must have been borrowed room.
       const std::uint64_t without_last = lost - amount_of(loss.largest, quota.resource);
-      if (loss.surplus || !last_resort || used - without_last <= *owned) return false;
+      if (loss.surplus || !last_resort || used - without_last <= owned) return false;
     }
   return true;
 }
 
 Yield Rights::yield_of(const Gang& gang, const Workload& workload) const {
-  Yield out = yield_of(workload, partition(gang.partition));
-  // A stopped process keeps its device memory, so the GPUs would not be free.
-  const bool holds_gpus = std::any_of(gang.slots.begin(), gang.slots.end(), [](const Slot& slot) {
-    return !slot.gpus.empty() || !slot.parts.empty();
-  });
-  if (out.mode == ReclaimMode::kSuspend && holds_gpus) out.mode = ReclaimMode::kOff;
-  return out;
+  return yield_of(workload, partition(gang.partition));
 }
 
 Yield Rights::yield_of(const Workload& workload, const PartitionSpec* where) const {
@@ -284,7 +223,7 @@ Yield Rights::yield_of(const Workload& workload, const PartitionSpec* where) con
   out.min_runtime = terms.min_runtime;
   std::optional<Duration> notice = terms.notice;
   if (const QueueTree& tree = *state_.queues; !tree.queues.empty()) {
-    auto queue = queue_of(workload);
+    auto queue = quota_.queue_of(workload);
     if (!queue) return {};
     const QueueSpec& spec = tree.queues[*queue];
     out.queue = spec.name;
@@ -302,6 +241,8 @@ Yield Rights::yield_of(const Workload& workload, const PartitionSpec* where) con
     if (!notice && where) notice = where->grace_time;
   }
   out.notice = notice.value_or(Duration());
+  // A stopped process keeps its device memory, and no plan resumes one yet: nobody is suspended.
+  if (out.mode == ReclaimMode::kSuspend) out.mode = ReclaimMode::kOff;
   // Somebody's terminal, or a job that says so, cannot be started again.
   const bool again = workload.requeue && workload.is_batch();
   if ((out.mode == ReclaimMode::kRequeue || out.mode == ReclaimMode::kCheckpoint) && !again)

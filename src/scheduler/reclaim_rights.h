@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "model/cluster_state.h"
+#include "scheduler/quota.h"
 
 namespace tutti::scheduler {
 
@@ -35,7 +36,7 @@ class Rights {
   struct Claimant {
     const Workload* workload = nullptr;
     const PartitionSpec* partition = nullptr;
-    std::optional<std::size_t> queue;
+    std::optional<QueueId> queue;
     Amounts demand;        // of its minimum
     Instant nominal_from;  // from then on it stays within nominal at every node; never() if not
   };
@@ -47,8 +48,9 @@ class Rights {
     Amounts amount;
   };
 
-  // Cost: O(active gangs x depth of the tree) where there is a tree, else nothing.
-  Rights(const ClusterState& state, const Agenda& agenda, Instant now);
+  // `quota` is settled and must live longer. Cost: O(active gangs x depth of the tree) where there
+  // is a tree, else nothing.
+  Rights(const ClusterState& state, const Agenda& agenda, const QuotaTree& quota, Instant now);
 
   // Whether anybody may take anything at all on this cluster.
   bool enabled() const { return enabled_; }
@@ -57,32 +59,29 @@ class Rights {
   // The same for one that would start now.
   Kind over_start(const Claimant& claimant, const Workload& victim,
                   const PartitionSpec& partition) const;
-  // Whether these may be taken together: nobody's queue falls below its nominal for surplus; a whole
-  // gang may bring it there only as a last resort.
+  // Whether these may be taken together: nobody's queue falls below its nominal for surplus; a
+  // whole gang may bring it there only as a last resort.
   bool together(const Claimant& claimant, const std::vector<Taken>& taken, bool last_resort) const;
   Yield yield_of(const Gang& gang, const Workload& workload) const;
   Yield yield_of(const Workload& workload, const PartitionSpec* where) const;
-  std::optional<std::size_t> queue_of(const Workload& workload) const;
   Amounts holdings_of(const Gang& gang, std::optional<std::uint32_t> only_slot) const;
   const PartitionSpec* partition(std::string_view name) const;
 
  private:
-  std::vector<std::size_t> path(std::optional<std::size_t> queue) const;  // from it to its root
-  std::optional<std::uint64_t> nominal(std::size_t queue, const QuotaSpec& quota) const;
-  bool is_over(std::size_t queue, const Amounts& held, const Amounts& added) const;
+  std::vector<QueueId> path(std::optional<QueueId> queue) const;  // from it to its root
+  bool is_over(QueueId queue, const Amounts& held, const Amounts& added) const;
   Kind judge(const Claimant& claimant, const Workload& victim, const PartitionSpec* theirs,
              const Amounts& held, const Amounts& added) const;
-  Instant nominal_from(std::optional<std::size_t> queue, const Amounts& demand) const;
-  std::vector<std::size_t> below_lca(std::optional<std::size_t> queue,
-                                     std::optional<std::size_t> other) const;
+  Instant nominal_from(std::optional<QueueId> queue, const Amounts& demand) const;
+  std::vector<QueueId> below_lca(QueueId queue, QueueId other) const;
 
   const ClusterState& state_;
+  const QuotaTree& quota_;
   bool enabled_ = false;
   std::vector<Amounts> used_;  // by queue, with all below it; without what is leaving
-  std::vector<std::optional<std::size_t>> parent_;
   struct Holding {
     Instant end;
-    std::size_t queue = 0;
+    QueueId queue = 0;
     Amounts amount;
   };
   std::vector<Holding> holdings_;  // by end

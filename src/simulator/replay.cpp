@@ -191,7 +191,7 @@ class Replay {
     if (++sampled_ % sample_every_ != 0) return;
     auto& samples = result_.samples;
     if (!samples.empty() && samples.back().at == world_.now()) samples.pop_back();
-    samples.push_back({world_.now(), held_, 0, waiting_, running_});
+    samples.push_back({world_.now(), held_, waiting_, running_});
     if (samples.size() < kMostSamples) return;
     for (std::size_t i = 0; i < samples.size() / 2; ++i) samples[i] = samples[2 * i + 1];
     samples.resize(samples.size() / 2);

@@ -26,7 +26,7 @@ struct JobResult {
 // At a moment, for plots: in thousandths of GPUs, of CPUs where the cluster has no GPUs.
 struct Sample {
   Instant at;
-  std::uint64_t held = 0, down = 0;
+  std::uint64_t held = 0;
   std::uint32_t waiting = 0, running = 0;
 };
 

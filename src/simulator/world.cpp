@@ -139,16 +139,16 @@ Status World::carry_out(const scheduler::Plan& plan) {
   for (const scheduler::Withdraw& each : plan.withdrawals)
     if (auto status = record(EvictionWithdrawn{each.gang, each.cause}); !status) return status;
   for (const scheduler::TakeOver& each : plan.take_overs)
-    if (auto status = record(EvictionTakenOver{each.gang, each.beneficiary.workload,
-                                               each.beneficiary.array_index,
-                                               each.beneficiary.gang});
+    if (auto status =
+            record(EvictionTakenOver{each.gang, each.beneficiary.workload,
+                                     each.beneficiary.array_index, each.beneficiary.gang});
         !status)
       return status;
   for (const scheduler::Evict& each : plan.evictions)
     if (auto status = evict(each); !status) return status;
   for (const scheduler::Start& start : plan.starts)
     if (auto status = allocate(start); !status) return status;
-  return {};
+  return plan.promise_changes.empty() ? Status() : record(PromisesChanged{plan.promise_changes});
 }
 
 Status World::evict(const scheduler::Evict& decided) {
@@ -220,12 +220,15 @@ Status World::on_due(const Due& due) {
     }
     case Due::Kind::kLeave: {
       const bool due_now = gang->eviction && gang->eviction->deadline <= now_;
-      const bool holds =
-          gang->state == GangState::kRunning || gang->state == GangState::kPreparing;
+      const bool holds = gang->state == GangState::kRunning || gang->state == GangState::kPreparing;
       return due_now && holds ? leave(*gang) : Status();
     }
     case Due::Kind::kRelease:
       return gang->state == GangState::kEnding ? release(*gang) : Status();
+    case Due::Kind::kForgive:
+      return gang->state == GangState::kPending && !gang->avoid_nodes.empty()
+                 ? record(AvoidanceExpired{gang->id})
+                 : Status();
   }
   return {};
 }
@@ -254,6 +257,9 @@ Status World::release(const Gang& gang) {
   const auto slots = static_cast<std::uint32_t>(gang.slots.size());
   for (std::uint32_t slot = 0; slot < slots; ++slot)
     if (auto status = record(SlotReleased{id, slot}); !status) return status;
+  const Gang* left = state_.gangs.find(id.value());
+  if (left && left->state == GangState::kPending && !left->avoid_nodes.empty())
+    schedule(Due::Kind::kForgive, now_ + options_.avoid_for, *left);
   tell(WorldChange::Kind::kReleased, workload, id);
   return forget_if_over(workload);
 }

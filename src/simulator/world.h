@@ -23,7 +23,8 @@ namespace tutti::simulator {
 struct WorldOptions {
   std::string profile = "tutti";
   std::uint32_t reserve_depth = 100;
-  Duration start_delay;    // from the decision until ranks run
+  Duration start_delay;                        // from the decision until ranks run
+  Duration avoid_for = Duration::seconds(30);  // how long a gang leaves out a node that failed it
   Duration release_delay;  // from the end of the last rank until its GPUs can be given out
   bool lint = false;       // look for broken invariants after every pass; costs as much again
   bool forget = true;      // drop what is over; else the whole history stays in the state
@@ -73,7 +74,13 @@ class World {
  private:
   // Something that becomes due for one life of a gang.
   struct Due {
-    enum class Kind : std::uint8_t { kRelease, kEnd, kLeave, kGo };  // at one time: in this order
+    enum class Kind : std::uint8_t {
+      kForgive,
+      kRelease,
+      kEnd,
+      kLeave,
+      kGo
+    };  // at one time: in this order
     Instant at;
     Kind kind;
     std::uint32_t gang;

@@ -38,5 +38,5 @@ check_match notice-says-for-whom "^told: .*job $owner" "$output"
 check_match next-life-knows-why "^life 1: job $owner takes back what its queue owns" "$output"
 check_match history-says-preempted PREEMPTED "$(sacct -D -X -n -j "$borrower" -o state)"
 check_match why-tells-the-story "preempted \(job $owner" "$(tutti why "$borrower" | tr -s ' \n' ' ')"
-check_equal plans-were-sound 0 "$(grep -c plan_is_unsound "$TUTTI_STATE/log/controller.log")"
+check_equal plans-were-sound 0 "$(grep -c plan_is_ "$TUTTI_STATE/log/controller.log")"
 check down stop_cluster

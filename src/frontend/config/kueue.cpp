@@ -15,15 +15,14 @@ struct Reading {
   QueueSource& out;
   QueueSpec queue;
 
-  void place(const std::string& key, Place at) {
-    note_place(out, findings, queue.name, key, at);
-  }
+  void place(const std::string& key, Place at) { note_place(out, findings, queue.name, key, at); }
 
   // The resource of a quota under a flavour: "gpu:h100" where the flavour is of one GPU type.
   std::optional<std::string> resource_under(const YamlNode& name, const YamlNode& flavour) {
     auto resource = resource_of_kubernetes(name.text);
     if (!resource) {
-      findings.no_effect(name.place, fmt::format("{}: {} is not counted here", manifest.title(), name.text));
+      findings.no_effect(name.place,
+                         fmt::format("{}: {} is not counted here", manifest.title(), name.text));
       return std::nullopt;
     }
     if (*resource != "gpu") return resource;
@@ -96,22 +95,26 @@ struct Reading {
     if (auto within = keys.text("withinClusterQueue")) {
       queue.preempts_lower_priority = *within != "Never";
       if (*within == "LowerOrNewerEqualPriority")
-        findings.no_effect(node->find("withinClusterQueue")->place,
-                           manifest.title() + ": newer gangs of equal priority are not evicted here: read as LowerPriority");
+        findings.no_effect(
+            node->find("withinClusterQueue")->place,
+            manifest.title() +
+                ": newer gangs of equal priority are not evicted here: read as LowerPriority");
     }
     if (auto cohort = keys.text("reclaimWithinCohort")) {
       queue.reclaims = *cohort != "Never";
       if (*cohort == "LowerPriority")
-        findings.no_effect(node->find("reclaimWithinCohort")->place,
-                           manifest.title() + ": what is one's own is reclaimed whatever the priority: read as Any");
+        findings.no_effect(
+            node->find("reclaimWithinCohort")->place,
+            manifest.title() +
+                ": what is one's own is reclaimed whatever the priority: read as Any");
     }
     keys.leave_rest();
   }
 
   void rest(Keys& spec) {
     if (auto strategy = spec.text("queueingStrategy"))
-      queue.strictness = *strategy == "StrictFIFO" ? QueueStrictness::kStrict
-                                                   : QueueStrictness::kBestEffort;
+      queue.strictness =
+          *strategy == "StrictFIFO" ? QueueStrictness::kStrict : QueueStrictness::kBestEffort;
     else
       queue.strictness = QueueStrictness::kBestEffort;  // Kueue's default
     if (auto stop = spec.text("stopPolicy"); stop && *stop != "None") {
@@ -133,7 +136,8 @@ struct Reading {
     queue.name = manifest.name;
     place("", manifest.place);
     if (manifest.spec) return true;
-    if (manifest.kind != "Cohort") findings.error(manifest.place, manifest.title() + ": spec is missing");
+    if (manifest.kind != "Cohort")
+      findings.error(manifest.place, manifest.title() + ": spec is missing");
     return false;
   }
 };
@@ -150,7 +154,8 @@ void read_resource_flavour(const Manifest& manifest, Findings& findings, Flavour
         type = gpu_type_of_product(labels->items[i].text);
       else
         findings.no_effect(labels->keys[i].place,
-                           fmt::format("{}: only the label {} tells flavours apart here", manifest.title(), kProductLabel));
+                           fmt::format("{}: only the label {} tells flavours apart here",
+                                       manifest.title(), kProductLabel));
     }
   spec.leave_rest();
 }
@@ -199,15 +204,17 @@ void read_local_queue(const Manifest& manifest, Findings& findings, QueueSource&
   if (!of || !of->is_scalar())
     return findings.error(manifest.place, manifest.title() + ": spec.clusterQueue is missing");
   const std::string alias =
-      (manifest.name_space.empty() ? std::string("default") : manifest.name_space) + "/" + manifest.name;
+      (manifest.name_space.empty() ? std::string("default") : manifest.name_space) + "/" +
+      manifest.name;
   for (QueueSpec& queue : out.queues)
     if (queue.name == of->text) {
       queue.aliases.push_back(alias);
       note_place(out, findings, queue.name, "aliases", manifest.place);
       return;
     }
-  findings.error(of->place, fmt::format("{}: ClusterQueue {} is not in this file: put both into one file",
-                                        manifest.title(), of->text));
+  findings.error(of->place,
+                 fmt::format("{}: ClusterQueue {} is not in this file: put both into one file",
+                             manifest.title(), of->text));
 }
 
 }  // namespace tutti::config

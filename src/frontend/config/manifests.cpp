@@ -20,7 +20,9 @@ std::optional<Manifest> manifest_of(const YamlNode& object, Findings& findings) 
   out.api_version = text_at(&object, "apiVersion");
   out.kind = text_at(&object, "kind");
   if (out.api_version.empty() || out.kind.empty()) {
-    findings.error(object.place, "a manifest has apiVersion and kind; Tutti's own file is read by `tutti queue apply`");
+    findings.error(
+        object.place,
+        "a manifest has apiVersion and kind; Tutti's own file is read by `tutti queue apply`");
     return std::nullopt;
   }
   const YamlNode* metadata = object.find("metadata");
@@ -75,12 +77,8 @@ QuotaSpec& quota_of(QueueSpec& queue, const std::string& resource) {
 
 QueueSource read_manifests(std::string_view text, const std::string& file) {
   QueueSource out;
-  auto documents = read_yaml(text, file);
-  if (!documents) {
-    const Error& error = documents.error();
-    out.diagnostics.push_back({Severity::kError, "config-syntax", error.message, error.span});
-    return out;
-  }
+  auto documents = read_documents(text, file, out);
+  if (!documents) return out;
   Findings findings(file);
   std::vector<Manifest> manifests;
   for (const YamlNode& root : *documents) gather(root, findings, manifests);
@@ -117,7 +115,8 @@ QueueSource read_manifests(std::string_view text, const std::string& file) {
         !out.places.contains({queue.name, "cohort"}))
       continue;
     implied.emplace_back().name = queue.parent;
-    out.places.emplace(std::pair(queue.parent, std::string()), out.places.at({queue.name, "cohort"}));
+    out.places.emplace(std::pair(queue.parent, std::string()),
+                       out.places.at({queue.name, "cohort"}));
   }
   out.queues.insert(out.queues.begin(), implied.begin(), implied.end());
   out.has_queues = !out.queues.empty();

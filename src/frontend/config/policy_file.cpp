@@ -45,14 +45,19 @@ Diagnostic QueueSource::diagnostic(const QueueProblem& problem) const {
           place_of(problem)};
 }
 
+std::optional<std::vector<YamlNode>> read_documents(std::string_view text, const std::string& file,
+                                                    QueueSource& out) {
+  auto documents = read_yaml(text, file);
+  if (documents) return std::move(*documents);
+  const Error& error = documents.error();
+  out.diagnostics.push_back({Severity::kError, "config-syntax", error.message, error.span});
+  return std::nullopt;
+}
+
 QueueSource read_policy_file(std::string_view text, const std::string& file) {
   QueueSource out;
-  auto documents = read_yaml(text, file);
-  if (!documents) {
-    const Error& error = documents.error();
-    out.diagnostics.push_back({Severity::kError, "config-syntax", error.message, error.span});
-    return out;
-  }
+  auto documents = read_documents(text, file, out);
+  if (!documents) return out;
   Findings findings(file);
   for (const YamlNode& root : *documents) {
     if (!root.is_map()) {

@@ -9,13 +9,16 @@ namespace {
 
 // Plain where YAML takes it so, else quoted.
 std::string word(const std::string& text) {
-  const bool plain =
-      !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-        return is_digit(c) || (to_lower(c) >= 'a' && to_lower(c) <= 'z') || c == '_' || c == '-' ||
-               c == '.' || c == '/';
-      }) && to_lower(text[0]) >= 'a' && to_lower(text[0]) <= 'z';
-  static constexpr std::string_view kSpecial[] = {"true", "false", "yes", "no", "on", "off", "null",
-                                                  "y",    "n"};
+  const bool plain = !text.empty() &&
+                     std::all_of(text.begin(), text.end(),
+                                 [](char c) {
+                                   return is_digit(c) ||
+                                          (to_lower(c) >= 'a' && to_lower(c) <= 'z') || c == '_' ||
+                                          c == '-' || c == '.' || c == '/';
+                                 }) &&
+                     to_lower(text[0]) >= 'a' && to_lower(text[0]) <= 'z';
+  static constexpr std::string_view kSpecial[] = {"true", "false", "yes", "no", "on",
+                                                  "off",  "null",  "y",   "n"};
   bool special = false;
   for (std::string_view one : kSpecial) special = special || equals_ci(text, one);
   if (plain && !special) return text;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "frontend/config/yaml.h"
 #include "model/queue_api.h"
 
 namespace tutti::config {
@@ -28,6 +29,9 @@ struct QueueSource {
   Diagnostic diagnostic(const QueueProblem& problem) const;
 };
 
+// The documents of a YAML text; nullopt with the error noted where it is none.
+std::optional<std::vector<YamlNode>> read_documents(std::string_view text, const std::string& file,
+                                                    QueueSource& out);
 // Tutti's own file. Sections: queues.cpp; how one is added: policy_file.cpp.
 QueueSource read_policy_file(std::string_view text, const std::string& file);
 // Kubernetes manifests: Kueue's ResourceFlavor, Cohort, ClusterQueue, LocalQueue, Volcano's Queue;

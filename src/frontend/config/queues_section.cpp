@@ -12,7 +12,8 @@ std::optional<std::uint64_t> amount_of(const YamlNode& node, std::string_view re
   if (node.is_scalar()) {
     if (memory) {
       if (auto mib = parse_memory_mib(node.text)) return *mib;
-    } else if (auto count = parse_integer<std::uint64_t>(node.text); count && *count <= 1ull << 40) {
+    } else if (auto count = parse_integer<std::uint64_t>(node.text);
+               count && *count <= 1ull << 40) {
       return count;
     }
   }
@@ -37,7 +38,8 @@ struct Reading {
       return quota;
     }
     if (!node.is_map()) {
-      findings.expected(node, "a number, \"shared\", or nominal, borrowing_limit, lending_limit, limit",
+      findings.expected(node,
+                        "a number, \"shared\", or nominal, borrowing_limit, lending_limit, limit",
                         resource.text);
       return quota;
     }
@@ -56,17 +58,33 @@ struct Reading {
     return quota;
   }
 
-  void rest(Keys& keys, QueueSpec& queue) {
+  void rest(const YamlNode& node, Keys& keys, QueueSpec& queue) {
     if (auto weight = keys.count("weight", 1'000'000))
       queue.weight = static_cast<std::uint32_t>(*weight);
     if (auto tier = keys.count("tier", 1'000'000)) queue.tier = static_cast<std::uint32_t>(*tier);
-    if (auto order = keys.choice<QueueOrder>("order")) queue.order = *order;
+    if (const YamlNode* given = node.find("order"))
+      if (auto order = keys.choice<QueueOrder>("order")) {
+        queue.order = *order;
+        if (*order != QueueOrder::kMultifactor)
+          findings.no_effect(given->place,
+                             fmt::format("queue {}: order {} has no effect yet: its jobs "
+                                         "stand in multifactor order",
+                                         queue.name, enum_name(*order)));
+      }
     if (auto strict = keys.choice<QueueStrictness>("strictness")) queue.strictness = *strict;
     if (auto state = keys.choice<QueueState>("state")) queue.state = *state;
     if (auto reclaims = keys.flag("reclaims")) queue.reclaims = *reclaims;
     if (auto preempts = keys.flag("preempts_lower_priority"))
       queue.preempts_lower_priority = *preempts;
-    if (auto mode = keys.choice<ReclaimMode>("reclaim")) queue.reclaim = *mode;
+    if (const YamlNode* given = node.find("reclaim"))
+      if (auto mode = keys.choice<ReclaimMode>("reclaim")) {
+        queue.reclaim = *mode;
+        if (*mode == ReclaimMode::kSuspend)
+          findings.no_effect(given->place,
+                             fmt::format("queue {}: reclaim suspend is not there yet: its "
+                                         "jobs are never taken back",
+                                         queue.name));
+      }
     queue.notice = keys.duration("notice");
     if (auto runtime = keys.duration("min_runtime")) queue.min_runtime = *runtime;
     queue.loss_budget_gpu_seconds = keys.count("loss_budget_gpu_seconds", 1ull << 50);
@@ -101,7 +119,7 @@ struct Reading {
       for (std::size_t i = 0; i < quotas->keys.size(); ++i)
         queue.quotas.push_back(quota(queue.name, quotas->keys[i], quotas->items[i]));
     }
-    rest(keys, queue);
+    rest(node, keys, queue);
     const YamlNode* children = keys.take("queues");
     keys.finish();
     const std::string own = queue.name;

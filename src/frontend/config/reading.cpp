@@ -5,8 +5,7 @@
 namespace tutti::config {
 
 void Findings::expected(const YamlNode& node, std::string_view what, std::string_view key) {
-  const std::string found =
-      node.is_scalar() ? quote(node.text) : std::string(kind_name(node.kind));
+  const std::string found = node.is_scalar() ? quote(node.text) : std::string(kind_name(node.kind));
   error(node.place, fmt::format("{}: expected {}, found {}", key, what, found));
 }
 
@@ -37,9 +36,9 @@ std::optional<std::uint64_t> Keys::count(std::string_view key, std::uint64_t mos
   if (node->is_scalar())
     if (auto value = parse_integer<std::uint64_t>(node->text); value && *value <= most)
       return value;
-  findings_.expected(*node, most == ~std::uint64_t{0}
-                                ? std::string("a whole number")
-                                : fmt::format("a whole number up to {}", most),
+  findings_.expected(*node,
+                     most == ~std::uint64_t{0} ? std::string("a whole number")
+                                               : fmt::format("a whole number up to {}", most),
                      key);
   return std::nullopt;
 }
@@ -145,16 +144,11 @@ struct Suffix {
   std::string_view text;
   std::uint64_t factor;
 };
-constexpr Suffix kSuffixes[] = {{"Ki", 1ull << 10},
-                                {"Mi", 1ull << 20},
-                                {"Gi", 1ull << 30},
-                                {"Ti", 1ull << 40},
-                                {"Pi", 1ull << 50},
-                                {"k", 1000},
-                                {"M", 1000'000},
-                                {"G", 1000'000'000},
-                                {"T", 1000'000'000'000},
-                                {"P", 1000'000'000'000'000}};
+constexpr Suffix kSuffixes[] = {{"Ki", 1ull << 10},      {"Mi", 1ull << 20},
+                                {"Gi", 1ull << 30},      {"Ti", 1ull << 40},
+                                {"Pi", 1ull << 50},      {"k", 1000},
+                                {"M", 1000'000},         {"G", 1000'000'000},
+                                {"T", 1000'000'000'000}, {"P", 1000'000'000'000'000}};
 
 // In thousandths; nullopt where it is no quantity, or is above 2^53 whole ones.
 std::optional<Wide> thousandths(std::string_view text) {

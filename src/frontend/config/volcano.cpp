@@ -16,14 +16,15 @@ struct Reading {
   QueueSpec queue;
 
   void amounts(const YamlNode* node, const std::string& key, const char* to,
-               std::optional<std::uint64_t> QuotaSpec::*member) {
+               std::optional<std::uint64_t> QuotaSpec::* member) {
     if (!node) return;
     if (!node->is_map()) return findings.expected(*node, "resources with their amounts", key);
     for (std::size_t i = 0; i < node->keys.size(); ++i) {
       const YamlNode::Key& name = node->keys[i];
       auto resource = resource_of_kubernetes(name.text);
       if (!resource) {
-        findings.no_effect(name.place, fmt::format("{}: {} is not counted here", manifest.title(), name.text));
+        findings.no_effect(name.place,
+                           fmt::format("{}: {} is not counted here", manifest.title(), name.text));
         continue;
       }
       auto amount = quantity_of(node->items[i], *resource, name.text, findings);

@@ -24,7 +24,8 @@ struct Copy {
   bool take(const YAML::Node& from, YamlNode& to, int depth) {
     to.place = place_of(from.Mark());
     if (++nodes > kMaxNodes)
-      return stop(to.place, fmt::format("more than {} values (aliases count each time)", kMaxNodes));
+      return stop(to.place,
+                  fmt::format("more than {} values (aliases count each time)", kMaxNodes));
     if (depth > kMaxDepth)
       return stop(to.place, fmt::format("more than {} levels inside each other", kMaxDepth));
     switch (from.Type()) {
@@ -92,7 +93,8 @@ std::string_view kind_name(YamlNode::Kind kind) {
 
 Result<std::vector<YamlNode>> read_yaml(std::string_view text, const std::string& file) {
   if (text.size() > kMaxBytes)
-    return problem_at(file, {}, fmt::format("has {} bytes; at most {} are read", text.size(), kMaxBytes));
+    return problem_at(file, {},
+                      fmt::format("has {} bytes; at most {} are read", text.size(), kMaxBytes));
   std::vector<YamlNode> documents;
   // The library reports by exceptions; they end here.
   try {

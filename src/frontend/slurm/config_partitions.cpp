@@ -170,9 +170,12 @@ std::optional<ReclaimMode> preempt_mode(ConfigReading& reading, const ConfigWord
       mode = ReclaimMode::kCancel;
     else if (value == "requeue")
       mode = ReclaimMode::kRequeue;
-    else if (value == "suspend")
+    else if (value == "suspend") {
       mode = ReclaimMode::kSuspend;
-    else if (value != "gang")
+      reading.warn(
+          "config-no-effect", word.span,
+          fmt::format("{}: SUSPEND is not there yet: nobody is preempted by it", word.key));
+    } else if (value != "gang")
       reading.error("config-value", word.span,
                     fmt::format("{}: expected OFF, CANCEL, REQUEUE, SUSPEND or GANG, not {}",
                                 word.key, quote(word.value)));

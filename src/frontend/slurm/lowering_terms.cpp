@@ -37,7 +37,8 @@ std::string_view set_gpu_types(std::string_view value, Terms& terms) {
 
 std::string_view set_reclaim(std::string_view value, Terms& terms) {
   auto mode = enum_from_name<ReclaimMode>(lower(value));
-  if (!mode) return "default, off, cancel, requeue, suspend or checkpoint";
+  if (!mode || *mode == ReclaimMode::kSuspend)
+    return "default, off, cancel, requeue or checkpoint (suspend is not there yet)";
   terms.reclaim = *mode;
   return "";
 }

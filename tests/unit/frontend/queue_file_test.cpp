@@ -54,6 +54,23 @@ queues:
         quotas: {gpu: 4}
 )";
 
+TEST(QueueFile, SaysWhatItUnderstandsAndDoesNotDo) {
+  QueueSource source = read_policy_file(
+      "queues:\n  - name: a\n    order: fifo\n    reclaim: suspend\n    quotas: {gpu: 1}\n",
+      "q.yaml");
+  EXPECT_TRUE(source.usable());
+  std::vector<std::string> said;
+  for (const Diagnostic& one : source.diagnostics)
+    said.push_back(
+        fmt::format("{} {}:{} {}", one.code, one.span.line, one.span.column, one.message));
+  EXPECT_EQ(said,
+            (std::vector<std::string>{
+                "config-no-effect 3:12 queue a: order fifo has no effect yet: its jobs stand in "
+                "multifactor order",
+                "config-no-effect 4:14 queue a: reclaim suspend is not there yet: its jobs are "
+                "never taken back"}));
+}
+
 TEST(QueueFile, KeysOfEveryKind) {
   QueueSource source = read_policy_file(kFile, "q.yaml");
   EXPECT_EQ(errors(source), std::vector<std::string>{});
@@ -103,8 +120,7 @@ TEST(QueueFile, AllProblemsAtOnceWithTheirPlaces) {
       "4:12: gpu: expected a whole number, found \"many\"",
       "6:12: order: expected one of multifactor, fifo, drf, expected, found \"random\"",
       "5:5: queue \"a\": unknown key \"wieght\"; did you mean weight?",
-      "7:5: a queue without a name",
-      "8:1: the file: unknown key \"queue\"; did you mean queues?"};
+      "7:5: a queue without a name", "8:1: the file: unknown key \"queue\"; did you mean queues?"};
   EXPECT_EQ(errors(source), expected);
   EXPECT_FALSE(source.usable());
 }
@@ -180,17 +196,21 @@ TEST(Manifests, VolcanoDeservedAndGuarantee) {
 TEST(Manifests, CohortsLocalQueuesAndWhatIsMissing) {
   const std::string cluster_queue =
       "apiVersion: kueue.x-k8s.io/v1beta1\nkind: ClusterQueue\nmetadata: {name: cq}\n"
-      "spec:\n  cohort: team\n  preemption: {reclaimWithinCohort: Any, withinClusterQueue: LowerPriority}\n"
+      "spec:\n  cohort: team\n  preemption: {reclaimWithinCohort: Any, withinClusterQueue: "
+      "LowerPriority}\n"
       "  queueingStrategy: StrictFIFO\n  stopPolicy: Hold\n  resourceGroups:\n"
       "  - coveredResources: [nvidia.com/gpu]\n    flavors:\n    - name: gone\n      resources:\n"
       "      - {name: nvidia.com/gpu, nominalQuota: 4}\n";
   QueueSource source = read_manifests(
-      "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\nmetadata: {name: team}\nspec: {parent: all}\n---\n"
+      "apiVersion: kueue.x-k8s.io/v1alpha1\nkind: Cohort\nmetadata: {name: team}\nspec: {parent: "
+      "all}\n---\n"
       "apiVersion: kueue.x-k8s.io/v1beta1\nkind: LocalQueue\nmetadata: {name: lq, namespace: ns}\n"
-      "spec: {clusterQueue: cq}\n---\n" + cluster_queue, "k");
-  EXPECT_EQ(errors(source), std::vector<std::string>{
-      "22:13: ClusterQueue cq: ResourceFlavor gone is not in this file, so that its GPU type is "
-      "unknown: put both into one file"});
+      "spec: {clusterQueue: cq}\n---\n" +
+          cluster_queue,
+      "k");
+  EXPECT_EQ(errors(source), std::vector<std::string>{"22:13: ClusterQueue cq: ResourceFlavor gone "
+                                                     "is not in this file, so that its GPU type is "
+                                                     "unknown: put both into one file"});
   const QueueSpec* queue = find(source, "cq");
   ASSERT_TRUE(queue);
   EXPECT_EQ(queue->aliases, std::vector<std::string>{"ns/lq"});

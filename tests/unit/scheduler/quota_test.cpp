@@ -5,6 +5,8 @@
 #include <map>
 #include <random>
 
+#include "scheduler/queue_rules.h"
+
 namespace tutti::scheduler {
 namespace {
 
@@ -137,6 +139,37 @@ TEST(Quota, TheQueueOfAWorkload) {
   EXPECT_EQ(quota.queue_of(workload), quota.find("a"));
   EXPECT_EQ(quota.common_ancestor(0, 1), std::nullopt);
   EXPECT_TRUE(QuotaTree(QueueTree{}, cluster).empty());
+}
+
+// The tree of a pass looks names up; queue_for() is the rule as it is written down.
+TEST(Quota, TheQueueOfAWorkloadIsThatOfTheRules) {
+  ClusterSpec spec = cluster_of(8, 0);
+  ClusterIndex cluster(spec);
+  QueueTree tree{{queue("root", "", {}), queue("a", "root", {}), queue("b", "root", {}),
+                  queue("rest", "root", {})},
+                 "rest"};
+  tree.queues[1].accounts = {"nlp"};
+  tree.queues[2].aliases = {"team-b"};
+  QuotaTree quota(tree, cluster);
+  std::size_t found = 0;
+  for (const char* named : {"", "a", "root", "team-b", "nobody"})
+    for (const char* account : {"", "nlp", "other"})
+      for (const char* partition : {"", "a", "b", "root", "batch"}) {
+        Workload workload;
+        workload.account = account;
+        if (*partition) workload.partitions = std::vector<std::string>{partition};
+        WorkloadExtras extras;
+        extras.terms.queue = named;
+        workload.extras = std::move(extras);
+        const QueueSpec* rule = queue_for(tree, workload);
+        const auto id = quota.queue_of(workload);
+        ASSERT_EQ(id.has_value(), rule != nullptr) << named << " " << account << " " << partition;
+        if (rule) {
+          EXPECT_EQ(quota.spec(*id).name, rule->name);
+        }
+        found += rule != nullptr;
+      }
+  EXPECT_EQ(found, 60u);  // all but those that name what does not exist
 }
 
 // The definition in the head of quota.h, written down as recursion over plain numbers.

@@ -105,6 +105,31 @@ TEST(World, AFailedNodesGangGoesOnElsewhere) {
   EXPECT_EQ(diary.text, "1 started 0; 1 released 0; 1 started 0; 1 released 100; ");
 }
 
+TEST(World, ANodeThatFailedAGangIsTriedAgainAfterAWhile) {
+  WorldOptions options;
+  options.lint = true;
+  auto world = World::create(cluster(1, 8), at(0), options);
+  ASSERT_TRUE(world);
+  Diary diary(*world);
+  ASSERT_TRUE(world->submit(job(1, 8), Duration::seconds(100)));
+  ASSERT_TRUE(world->advance(world->next_due()));
+  ASSERT_TRUE(world->fail_node(0, "test"));
+  ASSERT_TRUE(world->repair_node(0));
+  run_dry(*world);
+  EXPECT_EQ(diary.text, "1 started 0; 1 released 0; 1 started 30; 1 released 130; ");
+}
+
+TEST(World, FirmPromisesAreState) {
+  auto world = World::create(cluster(1, 8), at(0), {});
+  ASSERT_TRUE(world);
+  ASSERT_TRUE(world->submit(job(1, 8, 3600), Duration::seconds(3600)));
+  ASSERT_TRUE(world->advance(world->next_due()));
+  ASSERT_TRUE(world->submit(job(1, 8, 3600), Duration::seconds(10)));
+  ASSERT_TRUE(world->advance(world->now()));
+  ASSERT_EQ(world->state().promises->records.size(), 1u);
+  EXPECT_EQ(seconds(world->state().promises->records[0].at), 3630);  // with the grace of its ending
+}
+
 TEST(World, RefusesWhatCanNeverRunAndTimeThatGoesBack) {
   auto world = World::create(cluster(1, 8), at(0), {});
   ASSERT_TRUE(world);
